@@ -59,9 +59,12 @@ def user_line() -> str:
     >>> user_line()
     '<doctest corefw.tracebacks.user_line[0]>:1, in <module>'
     """
-    for frame in filter(_is_users, _outwards(sys._getframe())):
-        return f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}"
-    return "no line of a program"
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not _is_users_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return "no line of a program"
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}"
 
 
 class Repetition:

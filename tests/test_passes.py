@@ -333,6 +333,21 @@ def test_a_sum_comes_forward_to_what_it_sums():
 
 
 @fused
+def test_sums_beside_kept_dimensions():
+    plan = check(lambda x, y: (x * y + x).sum((0, 2, 3)), *tensors((4, 5, 6, 7), (4, 5, 6, 7)), exact=False)
+    assert names(plan) == ["fused"]
+    plan = check(lambda x, y: (x * y + x).sum((1, 3)), *tensors((4, 5, 6, 7), (4, 5, 6, 7)))
+    assert names(plan) == ["fused", "sum"]
+
+
+@fused
+def test_sums_of_few_elements_are_made_where_these_are():
+    for rows, expected in ((8, ["fused", "sum"]), (64, ["fused"])):
+        plan = check(lambda x, y: (x * y + x).sum(0), *tensors((rows, 50), (rows, 50)), exact=False)
+        assert names(plan) == expected
+
+
+@fused
 def test_other_layouts_are_left_alone():
     assert names(check(lambda x: (x.t() * 2).exp(), *tensors((5, 7)))) == ["t", "mul", "exp"]
 

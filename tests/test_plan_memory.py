@@ -105,7 +105,7 @@ def test_what_is_written_over_too_early_shows(monkeypatch):
 
     assert found()
     with monkeypatch.context() as planted:
-        planted.setattr(arena, "_begin", lambda block, others: 0)
+        planted.setattr(arena, "_place", lambda block, others: arena.Taken(0, *block))
         assert not found()
 
 
@@ -117,9 +117,11 @@ def test_blocks_lodge_in_rooms_that_are_free():
             arena.Block(int(size), int(f), int(f + length))
             for size, f, length in zip(rng.integers(1, 3000, count), first, rng.integers(0, 8, count))
         ]
-        rooms = [arena.Room(int(size), int(f)) for size, f in zip(rng.integers(1, 5000, 6), rng.integers(0, 40, 6))]
+        numbers = zip(rng.integers(1, 5000, 6), rng.integers(0, 40, 6), (0, 0, 0, 5, 10, 15))
+        rooms = [arena.Room(int(size), int(f), since) for size, f, since in numbers]
         found = arena.lodged(blocks, rooms)
         for i, (r, begin) in found.items():
+            assert rooms[r].since <= blocks[i].first
             assert blocks[i].last < rooms[r].first and begin + blocks[i].size <= rooms[r].size
             for j, (other, start) in found.items():
                 apart = begin + blocks[i].size <= start or start + blocks[j].size <= begin

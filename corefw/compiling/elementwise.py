@@ -145,6 +145,7 @@ def _sum(call: Call) -> Reading | None:
         return None
     ndim = len(input.shape)
     dims = tuple(range(ndim)) if not dim else tuple(sorted(dim))
-    if dims not in (tuple(range(len(dims))), tuple(range(ndim - len(dims), ndim))):
+    kept = [d for d in range(ndim) if d not in dims]
+    if kept and kept != list(range(kept[0], kept[-1] + 1)):
         return None
     return Reading(call.op.name, (input,), dim=dims, keepdim=keepdim)

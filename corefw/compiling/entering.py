@@ -81,22 +81,11 @@ class _Writer:
         given = [f"r{i}" for i in range(self._look.tensors)] + [f"o{i}" for i in range(len(entry.gradients_given))]
         draws = [f"{self.name(draw.generator)}.take({draw.blocks})" for draw in entry.draws]
         rates = [f"q{i}" for i in range(len(entry.rates))]
-        found = [leaf for leaf, _, _ in entry.new_gradients if leaf.__class__ is not int]
-        if found:  # the memory of their gradients is there for those to come
-            self._lines.append(f"for leaf in {self.name(found)}: leaf._grad = None")
-        self._lines += [f"t{leaf}._grad = None" for leaf, _, _ in entry.new_gradients if leaf.__class__ is int]
+        self._count()
         self._lines += [
             "entry.runs += 1",
             f"arrays = run([{', '.join(given)}], [{', '.join(draws)}], [{', '.join(rates)}])",
         ]
-        once = [what for what, times in entry.counted if times == 1 and what.__class__ is not int]
-        if once:
-            self._lines.append(f"for t in {self.name(once)}: t.version[0] += 1")
-        for what, times in entry.counted:
-            if times != 1 or what.__class__ is int:
-                self._lines.append(f"{self._tensor(what)}.version[0] += {times}")
-        for leaf, times in entry.gradient_counts:
-            self._lines.append(f"{self._tensor(leaf)}._grad.version[0] += {times}")
         made = [
             (leaf, place, key) for leaf, place, key in entry.new_gradients if place >= 0 and leaf.__class__ is not int
         ]
@@ -109,6 +98,19 @@ class _Writer:
                 self._lines.append(f"{self._tensor(leaf)}._grad = None")
             elif leaf.__class__ is int:
                 self._lines += [*self._wrapped("t", place, self.name(key)), f"t{leaf}._grad = t"]
+
+    def _count(self) -> None:
+        """Count the changes in place: before they are made, while the tensors are in the caches, and so also those
+        before an error."""
+        counted = self._entry.counted
+        once = [what for what, times in counted if times == 1 and what.__class__ is not int]
+        if once:
+            self._lines.append(f"for t in {self.name(once)}: t.version[0] += 1")
+        for what, times in counted:
+            if times != 1 or what.__class__ is int:
+                self._lines.append(f"{self._tensor(what)}.version[0] += {times}")
+        for leaf, times in self._entry.gradient_counts:
+            self._lines.append(f"{self._tensor(leaf)}._grad.version[0] += {times}")
 
     def _wrapped(self, name: str, place: Any, key: str) -> list[str]:
         """Lines that make a tensor over what the run returns at a place."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import sysconfig
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
@@ -18,13 +19,15 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 _PACKAGES_WITHOUT_STATE = ("corefw", "numpy", "ml_dtypes")
 _GENERATED = "<corefw "  # so begin the names of files of functions that corefw writes
+_PACKAGE = str(Path(__file__).parent.parent)
 _TUPLES = "namedtuple_"  # so begin the names of what namedtuple takes for modules
 
 
 @cache
-def _kernels(backends: tuple[str, ...]) -> tuple[frozenset[str], frozenset[CodeType]]:
-    """The modules of kernels and runtimes, whose functions the frontend calls, and the code of kernels and of runtimes'
-    methods: what these call is none of the program's."""
+def _kernels(backends: tuple[str, ...]) -> tuple[frozenset[str], frozenset[CodeType], dict[int, CodeType]]:
+    """The modules of kernels and runtimes, whose functions the frontend calls, the code of kernels and of runtimes'
+    methods: what these call is none of the program's; and by `id` code of corefw's files that was seen and is neither.
+    """
     modules: set[Any] = set()
     codes: set[Any] = set()
     for backend in map(registry.backends.__getitem__, backends):
@@ -34,7 +37,7 @@ def _kernels(backends: tuple[str, ...]) -> tuple[frozenset[str], frozenset[CodeT
         runtimes = {part for runtime in backend.runtimes.values() for part in type(runtime).__mro__}
         functions += [f for part in runtimes for f in vars(part).values() if callable(f)]
         codes.update(getattr(f, "__code__", None) or getattr(type(f).__call__, "__code__", None) for f in functions)
-    return frozenset(modules - {None, "__main__"}), frozenset(codes - {None})
+    return frozenset(modules - {None, "__main__"}), frozenset(codes - {None}), {}
 
 
 def _is_pythons(filename: str) -> bool:
@@ -65,15 +68,12 @@ class Watching:
 
     def __init__(self) -> None:
         self.functions: dict[CodeType, dict[str, Any]] = {}
-        self._skipped: set[CodeType] = set()
-        self._kernel: FrameType | None = None  # that is running
-        self._shims: set[CodeType] = set()  # kernels that objects of C call
-        self._modules, self._kernels = _kernels(tuple(registry.backends))
+        self._modules, self._kernels, self._own = _kernels(tuple(registry.backends))
 
     def __enter__(self) -> Watching:
         self._before, self._collecting = sys.getprofile(), gc.isenabled()
         gc.disable()
-        sys.setprofile(self._note)
+        sys.setprofile(self._noting())
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -81,34 +81,56 @@ class Watching:
         if self._collecting:
             gc.enable()
 
-    def _note(self, frame: FrameType, event: str, argument: Any) -> None:
-        if self._kernel is not None:
-            if event == "return" and frame is self._kernel:
-                self._kernel = None
-            return
-        if event != "call":
-            return
-        code = frame.f_code
-        if code in self.functions or code in self._skipped:
-            return
-        if code in self._kernels or code in self._shims:
-            self._kernel = frame
-            return
-        module = frame.f_globals.get("__name__", "__main__") or "corefw"  # functions without warnings are nameless
-        if module in self._modules and _is_generated(frame.f_back):
-            self._shims.add(code)
-            self._kernel = frame
-            return
-        if (
+    def _noting(self) -> Callable[[FrameType, str, Any], None]:
+        """What Python tells of each call, those in C too: a closure, and codes are known by `id`, for it is told of
+        thousands."""
+        own = self._own
+        known: dict[int, CodeType] = {}  # that are none of the program's, or noted
+        shims: dict[int, CodeType] = {}  # kernels
+        kernel: FrameType | None = None  # that is running
+
+        def note(frame: FrameType, event: str, argument: Any) -> None:
+            nonlocal kernel
+            if kernel is not None:
+                if frame is kernel and event == "return":
+                    kernel = None
+                return
+            if event != "call":
+                return
+            code = frame.f_code
+            if id(code) in own or id(code) in known:
+                return
+            if id(code) not in shims and not self._is_kernel(frame):
+                known[id(code)] = code
+                if not self._is_known(frame):
+                    self.functions[code] = frame.f_globals
+                elif code.co_filename.startswith(_PACKAGE):
+                    own[id(code)] = code
+                return
+            shims[id(code)] = code
+            kernel = frame
+
+        return note
+
+    def _is_kernel(self, frame: FrameType) -> bool:
+        """Whether it is a kernel's, also of those that objects of C call."""
+        return frame.f_code in self._kernels or (_module(frame) in self._modules and _is_generated(frame.f_back))
+
+    def _is_known(self, frame: FrameType) -> bool:
+        """Whether it is of a function that is none of the program's."""
+        module, file = _module(frame), frame.f_code.co_filename
+        return (
             module.partition(".")[0] in _PACKAGES_WITHOUT_STATE
             or module in self._modules
             or module.startswith(_TUPLES)
-            or code.co_filename.startswith(_GENERATED)
-            or _is_pythons(code.co_filename)
-        ):
-            self._skipped.add(code)
-            return
-        self.functions[code] = frame.f_globals
+            or file.startswith(_GENERATED)
+            or _is_pythons(file)
+        )
+
+
+def _module(frame: FrameType) -> str:
+    """The name of the module that a function is of; functions without warnings are nameless."""
+    return frame.f_globals.get("__name__", "__main__") or "corefw"
 
 
 def names_of(code: CodeType, namespace: dict) -> list[str]:

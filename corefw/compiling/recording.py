@@ -15,6 +15,7 @@ from corefw.compiling.frames import Watching
 from corefw.compiling.guards import Option, spelled
 from corefw.compiling.passes import improved
 from corefw.compiling.passes.hoisting import renewing
+from corefw.compiling.replacing import Replacing
 from corefw.compiling.schedules import Given, Stepping
 from corefw.compiling.surroundings import Surroundings
 from corefw.compiling.tape import Tape
@@ -90,6 +91,8 @@ class _Recording:
         places = {id(t): i for i, t in reversed([*enumerate(tensors)]) if id(t) not in surroundings.tensors}
         self.sources = [places.get(id(leaf), leaf) for leaf in self.leaves]
         self.gradients = [leaf._grad for leaf in self.leaves]
+        self.replacing = Replacing(self.leaves, self.tape.plan)
+        self.tape.noticing = self.replacing.notice
         self.known = {id(tensor.array): tensor for tensor, _ in surroundings.tensors.values()}
         watched = [*tensors, *self.known.values(), *(g for g in self.gradients if g is not None)]
         self.versions = {id(t.version): (t, t.version[0]) for t in watched}
@@ -139,6 +142,7 @@ class _Recording:
             backward = self._backward([leaves[i] for i in histories], histories, passes)
         for i in histories:
             returned[i].spent = self.tape.ran_backward
+        self.replacing.end()
         plan = self._improved(self.tape.plan, passes)
         used = {cell for call in plan.calls for cell in call.cells()}
         gradients = [
@@ -147,6 +151,7 @@ class _Recording:
             if cell in used
         ]
         plan.given = plan.given[: len(self.tensors)] + [c for c in plan.given[len(self.tensors) :] if c in used]
+        plan.releases = self.replacing.releases(plan, [source for source, _, _ in new_gradients])
         return Entry(
             plan=plan,
             run=renewing(plan, run_of(plan)),

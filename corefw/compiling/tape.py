@@ -35,6 +35,7 @@ class Tape(Listening):
         constants: the held cells of arrays that Python made while the tape ran.
         generators: those that were drawn from, each with its state before: (generator, seed, offset).
         ran_backward: whether gradients were computed.
+        noticing: is called when a kernel has been.
     """
 
     active: ClassVar[Tape | None] = None  # the one that is written on
@@ -46,6 +47,7 @@ class Tape(Listening):
         self.constants: set[Cell] = set()
         self.generators: list[tuple[Generator, int, int]] = []
         self.ran_backward = False
+        self.noticing: Callable[[], None] | None = None
         self._originals: dict[Cell, Any] = {}
         self._known: dict[int, tuple[Callable[[], Any], Cell]] = {}
 
@@ -204,6 +206,8 @@ class Tape(Listening):
 
     def _noted(self, call: Call, runtime: Any, arguments: tuple, result: Any) -> Any:
         """Add a call that returned `result`; gives this as arrays of the device."""
+        if self.noticing is not None:
+            self.noticing()
         if call.out is not None or result is None:
             self.plan.calls.append(call)
             return result

@@ -36,7 +36,7 @@ class Reduction:
     Attributes:
         mean: whether it is the mean.
         value: what is summed, by its number.
-        dim: the dimensions: all, some first ones, or some last ones.
+        dim: the dimensions: all, or all but some that lie next to each other.
         keepdim: whether they stay, with size 1.
     """
 

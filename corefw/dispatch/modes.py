@@ -24,12 +24,12 @@ class Mode:
 
     def __enter__(self):
         registry.modes.append(self)
-        registry.forget()
+        registry.fit_anew()
         return self
 
     def __exit__(self, *exception):
         registry.modes.remove(self)
-        registry.forget()
+        registry.fit_anew()
 
 
 class ledger(Mode):

@@ -179,11 +179,12 @@ class Call:
     where: str = ""
     parts: tuple[Call, ...] = ()
 
-    def cells(self) -> Iterator[Cell]:
+    def cells(self) -> list[Cell]:
         """The cells that it reads or writes to, without its results."""
-        yield from cells_in(self.arguments)
+        found = cells_in(self.arguments)
         if self.out is not None:
-            yield self.out
+            found.append(self.out)
+        return found
 
     def replace(self, cell: Cell, other: Cell) -> None:
         """Put another cell in the place of one among what it is given."""
@@ -206,9 +207,8 @@ class Call:
         op: Any = self.op
         if op.changed:
             changed = {p.name for p in op.changed}
-            for p, argument in zip(op.kernel_parameters, self.arguments, strict=False):
-                if p.name in changed:
-                    yield from cells_in((argument,))
+            named = zip(op.kernel_parameters, self.arguments, strict=False)
+            yield from cells_in(tuple(argument for p, argument in named if p.name in changed))
 
     def __str__(self) -> str:
         names = [p.name for p in self.op.kernel_parameters]
@@ -221,12 +221,16 @@ class Call:
         return f"{results + ' = ' if results else ''}{self.op.name}({', '.join(shown)}): {types}; {self.who}{where}"
 
 
-def cells_in(arguments: tuple) -> Iterator[Cell]:
+def cells_in(arguments: tuple) -> list[Cell]:
     """The cells among arguments, also within lists and tuples."""
+    found = []
     for argument in arguments:
-        for item in argument if argument.__class__ in (list, tuple) else (argument,):
-            if item.__class__ is Cell:
-                yield item
+        kind = argument.__class__
+        if kind is Cell:
+            found.append(argument)
+        elif kind is list or kind is tuple:
+            found += [item for item in argument if item.__class__ is Cell]
+    return found
 
 
 def _shown(name: str, argument: Any) -> str:
@@ -281,6 +285,8 @@ class Plan:
         generators: how many generators of random numbers it draws from.
         hoisted: what is done before a run, if the tensors that it reads have changed since; its results are held.
         before: the bytes that its calls needed before passes made it better (see `most_in_use`).
+        releases: by number of a call what is done before it (of their count: at the end), so that memory of others is
+            there for results.
         run: what makes its runs, once that is there.
 
     A run is given a list of arrays, per generator a pair (seed, offset), and the rates; it returns a list of arrays.
@@ -293,6 +299,7 @@ class Plan:
     generators: int = 0
     hoisted: Plan | None = None
     before: int = 0
+    releases: dict[int, Callable[[], None]] = field(default_factory=dict)
     run: Any = None
 
     def cells(self) -> list[Cell]:

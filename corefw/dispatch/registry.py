@@ -31,6 +31,7 @@ class Registry:
         self.measuring = False  # whether the fastest kernel is chosen where the user prefers none
         self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.filled: list[dict] = []  # the tables that hold entries
+        self.decisions: dict[tuple[Op, DispatchKey], Any] = {}  # which kernel serves, whatever modes make of it
         self.epoch = 0  # counts how often entries were dropped
         self.modes: list[Any] = []  # innermost last; each may wrap what was resolved
         self.load: Callable[[str | None], None] = lambda device_type: None  # set by the plugin loader
@@ -40,7 +41,12 @@ class Registry:
 
     # -- changes; each drops what was resolved ----------------------------------------------------------------
     def forget(self) -> None:
-        """Drop every resolved entry, so that the next call resolves anew."""
+        """Drop every decision and resolved entry, so that the next call resolves anew."""
+        self.decisions.clear()
+        self.fit_anew()
+
+    def fit_anew(self) -> None:
+        """Drop every resolved entry, but for which kernel it was."""
         self.epoch += 1
         filled, self.filled = self.filled, []
         for table in filled:

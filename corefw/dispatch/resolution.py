@@ -156,7 +156,8 @@ def resolve(op: Op, dispatch_key: DispatchKey, numbers: bool = False):
     if isinstance(dispatch_key.device, LevelDevice):
         return dispatch_key.device.entry(op, dispatch_key, _results, _geometry_kernel)
     try:
-        decision = decide(op, dispatch_key)
+        decision = registry.decisions.get((op, dispatch_key)) or decide(op, dispatch_key)
+        registry.decisions[op, dispatch_key] = decision
     except KernelNotFoundError:
         other = fallback_key(op, dispatch_key)
         if other is None:

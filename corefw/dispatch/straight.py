@@ -42,6 +42,8 @@ def straight(plan: Plan) -> Run:
     names.update({f"c{cell.number}": cell.array for cell in held})
     lines = [f"{', '.join(f'c{cell.number}' for cell in plan.given)}, = given"] if plan.given else []
     for i, call in enumerate(plan.calls):
+        if i in plan.releases:
+            lines.append(f"{name('r', plan.releases[i])}()")
         arguments = [written(argument) for argument in call.arguments]
         if call.out is not None:
             arguments.append(f"out=c{call.out.number}")
@@ -56,6 +58,8 @@ def straight(plan: Plan) -> Run:
             lines.append(f"if {array}.__class__ is not {kind}: {array} = {wrap}({array})")
         if gone.get(i):
             lines.append(f"{' = '.join(f'c{cell.number}' for cell in gone[i])} = None")
+    if len(plan.calls) in plan.releases:
+        lines.append(f"{name('r', plan.releases[len(plan.calls)])}()")
     lines.append(f"return [{', '.join(f'c{cell.number}' for cell in plan.returned)}]")
     source = "def run(given, draws, rates):\n" + "\n".join(f"    {line}" for line in lines)
     exec(compile(source, "<corefw plan>", "exec"), names)

@@ -117,6 +117,8 @@ class GraphedPlan:
             runtime.copy(ours, array)
         for state, (seed, offset) in zip(self._states, draws, strict=True):
             state.write(seed, offset)
+        for release in self.plan.releases.values():
+            release()
         self.graph.replay()
         results = [runtime.clone(array) for array in self._returned]
         stream.record_event(self._done)

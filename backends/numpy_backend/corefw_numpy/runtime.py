@@ -110,7 +110,7 @@ class NumpyRuntime(Runtime):
         return 0 if memory is array else (array.ctypes.data - memory.ctypes.data) // array.dtype.itemsize
 
     def address(self, array):
-        return array.ctypes.data
+        return array.__array_interface__["data"][0]  # quicker than `ctypes`
 
 
 class _Writable:

@@ -18,7 +18,7 @@ def common(plan: Plan) -> Plan:
     same: dict[Cell, Cell] = {}
     calls = []
     for i, call in enumerate(plan.calls):
-        for cell in same.keys() & set(call.cells()):
+        for cell in same.keys() & set(call.cells()) if same else ():
             call.replace(cell, same[cell])
         key = (
             _key(call, i, facts) if only_computes(call) and written.isdisjoint(c.memory for c in call.results) else None
@@ -29,6 +29,8 @@ def common(plan: Plan) -> Plan:
             same.update(zip(call.results, first.results, strict=True))
         else:
             calls.append(call)
+    if not same:
+        return plan
     for cell in plan.cells():
         cell.owner = same.get(cell.owner, cell.owner) if cell.owner is not None else None
     return replace(plan, calls=calls)
@@ -41,7 +43,7 @@ def _key(call: Call, place: int, facts: Facts) -> tuple | None:
         hash(arguments)
     except TypeError:
         return None
-    results = tuple((cell.shape, cell.strides, str(cell.dtype)) for cell in call.results)
+    results = tuple((cell.shape, cell.strides, cell.dtype) for cell in call.results)
     return call.op.name, call.kernel, call.dispatch_key, arguments, results
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import prod
 
 from corefw.compiling.elementwise import is_constant
-from corefw.compiling.passes.facts import Facts, only_computes
+from corefw.compiling.passes.facts import only_computes
 from corefw.dispatch.plan import Call, Cell, Plan
 
 #: larger results are not held in memory between runs
@@ -15,22 +15,20 @@ MOST_BYTES = 1 << 16
 
 def constants(plan: Plan) -> Plan:
     """The plan with constants in the place of calls that are given nothing but constants."""
-    facts = Facts.of(plan)
-    owners = facts.returned | {memory for _, written in facts.writes for memory in written}
+    owners = {cell.memory for cell in plan.returned} | {c.memory for call in plan.calls for c in call.changed()}
     calls = []
     for call in plan.calls:
         if _is_constant(call) and owners.isdisjoint(cell.memory for cell in (*call.cells(), *call.results)):
             _hold(call)
         else:
             calls.append(call)
-    return replace(plan, calls=calls)
+    return plan if len(calls) == len(plan.calls) else replace(plan, calls=calls)
 
 
 def _is_constant(call: Call) -> bool:
-    size = sum(prod(cell.shape) * cell.dtype.itemsize for cell in call.results)
-    return (
-        only_computes(call) and call.op.name != "empty" and size <= MOST_BYTES and all(map(is_constant, call.cells()))
-    )
+    if not all(map(is_constant, call.cells())) or call.op.name == "empty" or not only_computes(call):
+        return False
+    return sum(prod(cell.shape) * cell.dtype.itemsize for cell in call.results) <= MOST_BYTES
 
 
 def _hold(call: Call) -> None:

@@ -17,4 +17,4 @@ def dead(plan: Plan) -> Plan:
             continue
         kept.append(call)
         used.update(call.cells())
-    return replace(plan, calls=kept[::-1])
+    return plan if len(kept) == len(plan.calls) else replace(plan, calls=kept[::-1])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect, bisect_left
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any
 
 from corefw.compiling.elementwise import is_constant
@@ -48,7 +50,7 @@ class Facts:
     _runtime: Runtime | None = None
     _reaches: dict[Cell, Any] = field(default_factory=dict)
     _changes: dict[Cell, list[int]] = field(default_factory=dict)
-    _outside: list[tuple[Cell, Any]] | None = None
+    _outside: _Outside | None = None
 
     @classmethod
     def of(cls, plan: Plan) -> Facts:
@@ -83,16 +85,12 @@ class Facts:
     def _written_over(self, memory: Cell) -> list[Cell]:
         """Those of the written memories from outside that may be the same as one."""
         if self._outside is None:
-            outside = [cell for cell in self.written if not _is_alone(cell)]
-            self._outside = [(cell, None if cell.kind == "given" else self._reach(cell)) for cell in outside]
+            cells = [cell for cell in self.written if not _is_alone(cell)]
+            self._outside = _Outside(cells, {c: self._reach(c) for c in cells if c.kind != "given"})
         if memory.kind == "given":
-            return [cell for cell, _ in self._outside]
-        begin, end = self._reach(memory) or (0, 0)
-        return [
-            cell
-            for cell, reach in self._outside
-            if cell is memory or cell.kind == "given" or (reach is not None and reach[0] < end and begin < reach[1])
-        ]
+            return self._outside.cells
+        own = [memory] if memory in self.written else []
+        return [*own, *self._outside.given, *self._outside.over(*(self._reach(memory) or (0, 0)))]
 
     def is_written(self, cell: Cell) -> bool:
         """Whether a call changes what lies in its memory."""
@@ -150,6 +148,29 @@ class Facts:
             assert self._runtime is not None
             self._reaches[cell] = reach(self._runtime, cell.array)
         return self._reaches[cell]
+
+
+class _Outside:
+    """Written memories from outside: `cells` all of them, `given` those that may lie anywhere.
+
+    Args:
+        cells: all of them.
+        reaches: where the others lie; None of one without elements.
+    """
+
+    def __init__(self, cells: list[Cell], reaches: dict[Cell, Any]):
+        self.cells, self.given = cells, [cell for cell in cells if cell not in reaches]
+        self._lying = sorted(((*reach, cell) for cell, reach in reaches.items() if reach), key=itemgetter(0))
+        self._begins = [begin for begin, _, _ in self._lying]
+        self._reached = [*accumulate((end for _, end, _ in self._lying), max)]  # by them and all that begin before
+
+    def over(self, begin: int, end: int) -> Iterator[Cell]:
+        """Those that have addresses in common with some."""
+        i = bisect_left(self._begins, end)
+        while i and self._reached[i - 1] > begin:
+            i -= 1
+            if self._lying[i][1] > begin:
+                yield self._lying[i][2]
 
 
 def _is_alone(memory: Cell) -> bool:

@@ -16,6 +16,8 @@ from corefw.dispatch.straight import straight
 
 #: the elements from which on one call alone may be worth a kernel of its own
 LARGE = 1 << 16
+#: the elements of each sum from which on it is made where they are: of fewer the sums are too many
+SUMMED = 32
 
 FUSED = Op("fused", (), lambda *inputs: None, None, None)
 
@@ -93,7 +95,7 @@ class _Grouping:
     def _alone(self, i: int, call: Call) -> _Group | None:
         """A group of one call, if its backend has a kernel for it."""
         found = reading(call)
-        if found is None:
+        if found is None or (found.dim is not None and _summed(found) < SUMMED):
             return None
         conversion = found.expression == "cast"
         if not conversion and _maker(call.who) is None:
@@ -147,6 +149,12 @@ class _Grouping:
     def _may_run(self, group: _Group) -> bool:
         members = {i: found.operands for i, found in group.members.items()}
         return self.facts.may_run(members, group.place, self._place_of)
+
+
+def _summed(found: Reading) -> int:
+    """How many elements each sum has."""
+    (operand,) = found.operands
+    return prod(operand.shape[d] for d in found.dim or ())
 
 
 def _maker(who: str) -> Callable | None:

@@ -18,16 +18,25 @@ _COMMUTATIVE = {"add", "mul"}
 
 def patterns(plan: Plan) -> Plan:
     """The plan with one call in the place of those of a pattern."""
+    names = {call.op.name for call in plan.calls}
+    wanted = [(pattern, who) for pattern, who in _offered(plan) if names.issuperset(step.op for step in pattern.steps)]
+    if not wanted:
+        return plan
     search = _Search(Facts.of(plan))
-    for who in dict.fromkeys(call.who for call in plan.calls):
-        backend = registry.backends.get(who)
-        for pattern in () if backend is None else backend.patterns:
-            search.find(pattern, who)
+    for pattern, who in wanted:
+        search.find(pattern, who)
     if not search.joined:
         return plan
     made = {found.place: _call(found) for found in search.joined.values()}
     calls = [made.get(i, call) for i, call in enumerate(plan.calls) if i in made or i not in search.joined]
     return replace(plan, calls=calls)
+
+
+def _offered(plan: Plan) -> Iterator[tuple[Pattern, str]]:
+    """The patterns of the backends whose kernels a plan has."""
+    for who in dict.fromkeys(call.who for call in plan.calls):
+        backend = registry.backends.get(who)
+        yield from ((pattern, who) for pattern in (() if backend is None else backend.patterns))
 
 
 @dataclass(eq=False)

@@ -18,10 +18,13 @@ _POOLINGS = ("max_pool", "adaptive_max_pool")
 
 def pooling(plan: Plan) -> Plan:
     """The plan with relu, and its gradient, on the other side of maxima of windows where nobody sees the difference."""
+    pools = [(i, call) for i, call in enumerate(plan.calls) if call.op.name in _POOLINGS]
+    if not pools:
+        return plan
     facts = Facts.of(plan)
     calls: dict[int, list[Call]] = {}
-    for i, call in enumerate(plan.calls):
-        if call.op.name in _POOLINGS and (first := facts.makers.get(call.arguments[0])) is not None:
+    for i, call in pools:
+        if (first := facts.makers.get(call.arguments[0])) is not None:
             calls.update(_exchanged(plan.calls, facts, first, i) or {})
     return replace(plan, calls=[new for i, call in enumerate(plan.calls) for new in calls.get(i, [call])])
 

@@ -12,10 +12,12 @@ from corefw.dispatch.plan import Call, Cell, Plan
 
 def updates(plan: Plan) -> Plan:
     """The plan with new results of elementwise calls in the place of those that they write to."""
+    if all(call.out is None for call in plan.calls):
+        return plan
     facts = Facts.of(plan)
     calls, now = [], dict[Cell, Cell]()
     for call in plan.calls:
-        for cell in now.keys() & set(call.cells()):
+        for cell in now.keys() & set(call.cells()) if now else ():
             call.replace(cell, now[cell])
         out = call.out
         if out is not None and out.kind == "result" and out.owner is None and _may_be_new(call, facts):

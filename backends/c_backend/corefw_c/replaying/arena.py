@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,11 +26,21 @@ def aligned(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
+class Taken(NamedTuple):
+    """Bytes that a block takes, from call number `first` to call number `last`."""
+
+    begin: int
+    end: int
+    first: int
+    last: int
+
+
 class Room(NamedTuple):
-    """So many bytes that are free until call number `first`."""
+    """So many bytes that are free until call number `first`, and there from number `since` on."""
 
     size: int
     first: int
+    since: int = 0
 
 
 def lodged(blocks: Sequence[Block], rooms: Sequence[Room]) -> dict[int, tuple[int, int]]:
@@ -39,15 +50,17 @@ def lodged(blocks: Sequence[Block], rooms: Sequence[Room]) -> dict[int, tuple[in
     {0: (0, 0), 2: (0, 0)}
     """
     found: dict[int, tuple[int, int]] = {}
-    guests: list[list[int]] = [[] for _ in rooms]
+    guests: list[list[Taken]] = [[] for _ in rooms]
     in_order = sorted(range(len(rooms)), key=lambda r: rooms[r].size)
     for i in _largest_first(blocks):
         for r in in_order:
-            if blocks[i].last < rooms[r].first and aligned(blocks[i].size) <= rooms[r].size:
-                begin = _begin(blocks[i], [(blocks[j], found[j][1]) for j in guests[r]])
-                if begin + aligned(blocks[i].size) <= rooms[r].size:
-                    found[i] = r, begin
-                    guests[r].append(i)
+            room, block = rooms[r], blocks[i]
+            is_there = room.since <= block.first and block.last < room.first
+            if is_there and aligned(block.size) <= room.size:
+                place = _place(block, guests[r])
+                if place.end <= room.size:
+                    found[i] = r, place.begin
+                    insort(guests[r], place)
                     break
     return found
 
@@ -61,11 +74,11 @@ def offsets(blocks: Sequence[Block]) -> tuple[list[int], int]:
     ([128, 0, 128], 192)
     """
     begins, total = [0] * len(blocks), 0
-    done: list[int] = []
+    done: list[Taken] = []
     for i in _largest_first(blocks):
-        begins[i] = _begin(blocks[i], [(blocks[j], begins[j]) for j in done])
-        total = max(total, begins[i] + aligned(blocks[i].size))
-        done.append(i)
+        place = _place(blocks[i], done)
+        begins[i], total = place.begin, max(total, place.end)
+        insort(done, place)
     return begins, total
 
 
@@ -73,19 +86,20 @@ def _largest_first(blocks: Sequence[Block]) -> list[int]:
     return sorted(range(len(blocks)), key=lambda i: (-blocks[i].size, blocks[i].first))
 
 
-def _begin(block: Block, others: Sequence[tuple[Block, int]]) -> int:
-    """Where a block may begin among others, given with where they do: in the smallest gap that holds it, or behind."""
-    size, first, last = aligned(block.size), block.first, block.last
-    taken = sorted(
-        (begin, begin + aligned(other.size)) for other, begin in others if first <= other.last and other.first <= last
-    )
-    end, best, least = 0, None, 0
-    for begin, stop in taken:
+def _place(block: Block, others: Sequence[Taken]) -> Taken:
+    """What a block may take among others, which are in order: the smallest gap that holds it, or what is behind."""
+    size, (_, first, last) = aligned(block.size), block
+    end, best, least = 0, -1, 0
+    for begin, stop, since, until in others:
+        if first > until or since > last:
+            continue
         gap = begin - end
-        if gap >= size and (best is None or gap < least):
+        if gap >= size and (best < 0 or gap < least):
             best, least = end, gap
-        end = max(end, stop)
-    return end if best is None else best
+        if stop > end:
+            end = stop
+    begin = end if best < 0 else best
+    return Taken(begin, begin + size, first, last)
 
 
 def most(blocks: Sequence[Block]) -> int:

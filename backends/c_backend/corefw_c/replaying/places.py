@@ -65,7 +65,10 @@ class Span(NamedTuple):
     @classmethod
     def of(cls, array: np.ndarray) -> Span:
         """The span of an array."""
-        return cls(*np.lib.array_utils.byte_bounds(array)) if array.size else cls(address_of(array), address_of(array))
+        begin = address_of(array)
+        if array.flags.c_contiguous or not array.size:
+            return cls(begin, begin + array.nbytes)
+        return cls(*np.lib.array_utils.byte_bounds(array))
 
     def contains(self, other: Span) -> bool:
         """Whether the other one lies within."""

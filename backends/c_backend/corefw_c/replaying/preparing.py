@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,9 +42,10 @@ class Step:
     notes: list[Note]
     reason: str = ""
 
-    def operands(self) -> Iterator[Operand]:
+    @cached_property
+    def operands(self) -> list[Operand]:
         """The arrays among the arguments of the noted calls."""
-        return (operand for note in self.notes for operand in note.operands())
+        return [operand for note in self.notes for operand in note.operands()]
 
 
 class Twins:
@@ -134,10 +136,14 @@ class FirstRun:
         for cell, i in self.plan.last_uses().items():
             gone.setdefault(i, []).append(cell)
         for i, call in enumerate(self.plan.calls):
+            if i in self.plan.releases:
+                self.plan.releases[i]()
             self.steps.append(self._run(call, numbers))
             self._use(i, call)
             for cell in gone.get(i, ()):
                 del self._arrays[cell]
+        if len(self.plan.calls) in self.plan.releases:
+            self.plan.releases[len(self.plan.calls)]()
         results = [self._arrays[cell] for cell in self.plan.returned]
         self._arrays.clear()
         self._spans.clear()
@@ -146,7 +152,12 @@ class FirstRun:
 
     def _put(self, cell: Cell, array: np.ndarray, place: Place) -> None:
         self._arrays[cell], self.places[cell] = array, place
-        self._spans[cell] = Span.of(array)
+
+    def _span(self, cell: Cell) -> Span:
+        found = self._spans.get(cell)
+        if found is None:
+            found = self._spans[cell] = Span.of(self._arrays[cell])
+        return found
 
     def _put_all(self, call: Call, results: list[np.ndarray], places: list[Place]) -> None:
         for cell, array, place in zip(call.results, results, places, strict=True):
@@ -157,7 +168,7 @@ class FirstRun:
         step = self.steps[i]
         for cell in call.results if step is None else (*call.cells(), *call.results):
             self.places[cell].memory.use(i)
-        for operand in step.operands() if step else ():
+        for operand in step.operands if step else ():
             if operand.place is not None:
                 operand.place.memory.use(i)
 
@@ -176,7 +187,7 @@ class FirstRun:
             twin = self.twins.of(call, self._is_constant)
         except Unproved as reason:
             return self._in_python(call, arguments, options, str(reason))
-        spans = _joined(self._spans[cell] for cell in call.changed())
+        spans = _joined(map(self._span, call.changed()))
         before = {span: span.content() for span in spans}
         try:
             results = results_of(call, self._noted(call, twin, arguments, options))
@@ -188,13 +199,13 @@ class FirstRun:
             for span, content in before.items():
                 span.restore(content)
             return self._in_python(call, arguments, options, str(reason))
-        notes = self.twins.recording.notes
+        step = Step(self.twins.recording.notes)
         try:
-            places = self._proved(call, numbers, notes, results, before)
+            places = self._proved(call, numbers, step, results, before)
         except Unproved as reason:
             return self._made(call, results, str(reason))
         self._put_all(call, results, places)
-        return Step(notes)
+        return step
 
     def _noted(self, call: Call, twin: Callable, arguments: list, options: dict) -> Any:
         recording = self.twins.recording
@@ -273,7 +284,7 @@ class FirstRun:
             return None
         span, found = Span.of(array), {}
         for cell in self._by_id.values():
-            if self._spans[cell].contains(span):
+            if self._span(cell).contains(span):
                 place = self.places[cell]
                 distance = address_of(array) - address_of(self._arrays[cell])
                 found[place.memory] = placed(array, place.memory, place.offset + distance)
@@ -282,10 +293,10 @@ class FirstRun:
         return next(iter(found.values()), None)
 
     def _proved(
-        self, call: Call, numbers: Numbers, notes: list[Note], results: list, before: dict[Span, np.ndarray]
+        self, call: Call, numbers: Numbers, step: Step, results: list, before: dict[Span, np.ndarray]
     ) -> list[Place]:
         """The places of a call's results, and of all operands, if its notes alone lead to the same; else Unproved."""
-        recording = self.twins.recording
+        recording, notes = self.twins.recording, step.notes
         if recording.refusal:
             raise Unproved(recording.refusal)
         if not notes:
@@ -294,17 +305,15 @@ class FirstRun:
         made: list[np.ndarray] = []
 
         def place_of(array: np.ndarray) -> Place | None:
-            found = self._place(call, array)
             owner = owner_of(array)
-            if found is None and recording.unwritten.get(id(owner), (None, False))[1]:
-                if id(owner) not in blocks:
-                    blocks[id(owner)] = Memory("block", size=owner.nbytes)
-                    made.append(owner)
-                found = placed(array, blocks[id(owner)], address_of(array) - address_of(owner))
-            return found
+            if not recording.unwritten.get(id(owner), (None, False))[1]:
+                return self._place(call, array)
+            if id(owner) not in blocks:
+                blocks[id(owner)] = Memory("block", size=owner.nbytes)
+                made.append(owner)
+            return placed(array, blocks[id(owner)], 0 if array is owner else address_of(array) - address_of(owner))
 
-        step = Step(notes)
-        for operand in step.operands():
+        for operand in step.operands:
             operand.place = place_of(operand.array)
         places = [*filter(None, map(place_of, results))]
         if len(places) < len(results):
@@ -313,7 +322,7 @@ class FirstRun:
         has_kind = self.twins.has_kinds(call)
         kind = kind_of(call, self.places.__getitem__, notes, places) if has_kind else None
         if kind in self.twins.proved:
-            Changed(before).check(operand.array for operand in step.operands())
+            Changed(before).check(operand.array for operand in step.operands)
         else:
             self._try(call, numbers, notes, results, before, made)
             self.twins.proved.update([kind] if kind is not None else [])
@@ -366,7 +375,7 @@ class FirstRun:
         """Keep of the operands' arrays those that are the same in each run: held ones, and what others keep."""
         self.twins.recording.unwritten.clear()
         constants = []
-        for operand in step.operands():
+        for operand in step.operands:
             if operand.place is None and operand.array.size:
                 constants.append((operand, weakref.ref(operand.array)))
             if operand.place.memory.kind != "held" if operand.place else operand.array.size:

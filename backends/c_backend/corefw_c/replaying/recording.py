@@ -179,7 +179,7 @@ class Recording:
         return Operand(array)
 
     def _is_unwritten(self, owner: np.ndarray) -> bool:
-        return self.lib.is_filled(address_of(owner), owner.nbytes, self.lib.MARK)
+        return self.lib.is_marked(address_of(owner), owner.nbytes)
 
     def _noted(self, name: str, kinds: Iterable[Any], arguments: tuple) -> tuple:
         """The arguments of a call with objects in place of addresses."""

@@ -120,6 +120,8 @@ class Program:
         self.otherwise = otherwise  # for arrays that are not as aligned or writable as they were
         self.returned = {self.places[cell].memory for cell in plan.returned}
         self.fresh = [memory for memory in self.returned if memory.kind == "block"]
+        # it is asked for as late as memory is let go that may serve
+        self.since = {memory: max((i for i in plan.releases if i <= memory.first), default=0) for memory in self.fresh}
         self._lay_out()
         self.arrays: dict[Place, np.ndarray] = {}
         self.pointed: dict[Memory, list[tuple[np.ndarray, int]]] = {}
@@ -137,10 +139,10 @@ class Program:
         arena."""
         memories = dict.fromkeys(place.memory for place in self.places.values())
         for step in self.steps:
-            used = (operand.place for operand in step.operands()) if step else ()
+            used = (operand.place for operand in step.operands) if step else ()
             memories.update(dict.fromkeys(place.memory for place in used if place is not None))
         own = self._apart([m for m in memories if m.kind == "block" and m not in self.returned])
-        rooms = [arena.Room(memory.size, memory.first) for memory in self.fresh]
+        rooms = [arena.Room(memory.size, memory.first, self.since[memory]) for memory in self.fresh]
         lodged = arena.lodged([arena.Block(m.size, m.first, m.last) for m in own], rooms)
         self.lodged = {own[i]: (self.fresh[r], begin) for i, (r, begin) in lodged.items()}
         own = [m for m in own if m not in self.lodged]
@@ -160,7 +162,7 @@ class Program:
         for i, step in enumerate(self.steps):
             if step is None or [note.function for note in step.notes] not in _ELEMENTWISE:
                 continue
-            places = [operand.place for operand in step.operands() if operand.place and _is_all(operand.place)]
+            places = [operand.place for operand in step.operands if operand.place and _is_all(operand.place)]
             places = [place for place in places if place.memory in blocks]
             leaving = [place for place in places if place.memory.first < place.memory.last == i]
             for made in [place for place in places if place.memory.first == i]:
@@ -201,18 +203,19 @@ class Program:
         lines = writer.lines
         places = [self.places[cell] for cell in self.plan.returned]
         self.whole = {place.memory: place for place in places if _is_all(place)}
-        for i, memory in enumerate(self.fresh):
-            whole = self.whole.get(memory)
-            shape, dtype = (whole.shape, whole.dtype) if whole else (memory.size, np.dtype(np.uint8))
-            lines.append(f"f{i} = {writer.name(np.empty)}({writer.name(shape)}, {writer.name(dtype)})")
-        sources = [self.places[cell].memory for cell in self.plan.given] + self.fresh
-        fresh = ", ".join(f"f{i}" for i in range(len(self.fresh)))
-        self._pointing = self._pointed(writer, sources, f"[*given, {fresh}]" if fresh else "given")
+        given = [self.places[cell].memory for cell in self.plan.given]
+        fresh = self._begin(writer, 0)
+        names = ", ".join(self._fresh(memory) for memory in fresh)
+        self._pointing = self._pointed(writer, given + fresh, f"[*given, {names}]" if fresh else "given")
         for target, i, what in self.words.varied:
             lines.append(f"{writer.name(target)}[{i}] = {number(what)}")
         begin = end = 0
         made: dict[Cell, int] = {}
         for i, (call, step) in enumerate(zip(self.plan.calls, self.steps)):
+            if i and i in self.plan.releases:
+                self._run_prepared(writer, begin, end)
+                begin = end
+                self._release(writer, i)
             if step is None:
                 continue
             end += len(step.notes)
@@ -236,6 +239,8 @@ class Program:
             if not step.notes:
                 self._let_go(writer, made, i + 1)
         self._run_prepared(writer, begin, end)
+        if len(self.plan.calls) in self.plan.releases:
+            self._release(writer, len(self.plan.calls))
         lines.append(f"return [{', '.join(self._returned(writer, cell) for cell in self.plan.returned)}]")
         otherwise = f"return {writer.name(self.otherwise)}(given, draws, rates)"
         return writer.function(
@@ -243,6 +248,29 @@ class Program:
             *(f"if not {writer.name(lock.acquire)}(False): {otherwise}", "try:", *(f"    {line}" for line in lines)),
             *("finally:", f"    {writer.name(lock.release)}()"),
         )
+
+    def _begin(self, writer: Writer, i: int) -> list[Memory]:
+        """Let go of what the plan says before call number `i`, and ask for the memory that is there from then on."""
+        if i in self.plan.releases:
+            writer.lines.append(f"{writer.name(self.plan.releases[i])}()")
+        fresh = [memory for memory in self.fresh if self.since[memory] == i]
+        for memory in fresh:
+            whole = self.whole.get(memory)
+            shape, dtype = (whole.shape, whole.dtype) if whole else (memory.size, np.dtype(np.uint8))
+            made = f"{writer.name(np.empty)}({writer.name(shape)}, {writer.name(dtype)})"
+            writer.lines.append(f"{self._fresh(memory)} = {made}")
+        return fresh
+
+    def _release(self, writer: Writer, i: int) -> None:
+        """The same between two calls."""
+        self._point(writer)
+        if fresh := self._begin(writer, i):
+            self._pointing = self._pointed(writer, fresh, f"[{', '.join(map(self._fresh, fresh))}]")
+            self._point(writer)
+
+    def _fresh(self, memory: Memory) -> str:
+        """The name of the array of memory that a run returns."""
+        return f"f{self.fresh.index(memory)}"
 
     def _pointed(self, writer: Writer, sources: list[Memory], arrays: str) -> str:
         """Have the arrays that show the memory of others show it, which are known only now: the arguments in C for
@@ -336,7 +364,7 @@ class Program:
             assert place.memory.source is not None
             own, source = self._variable(cell), self._variable(place.memory.source)
             return own or f"{writer.name(shown)}({source}, {writer.name(place)})"
-        source = f"f{self.fresh.index(place.memory)}"
+        source = self._fresh(place.memory)
         if place == self.whole.get(place.memory):
             return source
         shape, dtype, offset, strides = map(writer.name, (place.shape, place.dtype, place.offset, place.strides))

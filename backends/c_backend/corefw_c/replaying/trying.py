@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -68,25 +69,22 @@ class Changed:
     """The memory that a call changes, in spans that have no bytes in common."""
 
     def __init__(self, spans: Iterable[Span]):
-        self._spans = [*spans]
-        self._at = {span.begin: span for span in self._spans}
+        self._spans = sorted(span for span in spans if span.begin < span.end)
+        self._begins = [span.begin for span in self._spans]
 
     def span(self, array: np.ndarray) -> Span | None:
         """The one in which an array lies, None if it lies elsewhere; Unproved if a part of it does."""
         lies = Span.of(array)
-        found = self._at.get(lies.begin)
-        if found is not None and found.contains(lies):
-            return found
-        for span in self._spans:
-            if span.contains(lies):
-                return span
-            if span.overlaps(lies):
-                raise Unproved("an argument shares memory with what is changed")
-        return None
+        i = bisect_left(self._begins, lies.end)  # the first one that begins behind it
+        if not i or self._spans[i - 1].end <= lies.begin:
+            return None
+        if self._spans[i - 1].contains(lies):
+            return self._spans[i - 1]
+        raise Unproved("an argument shares memory with what is changed")
 
     def check(self, arrays: Iterable[np.ndarray]) -> None:
         """Raise Unproved if parts of arrays lie in them."""
-        for array in arrays:
+        for array in arrays if self._spans else ():
             if array.size:
                 self.span(array)
 

@@ -21,8 +21,9 @@ void set_types(uintptr_t array_class, uintptr_t descriptor_class, int bfloat16);
 void set_makers(uintptr_t empty, uintptr_t zeros, uintptr_t view, uintptr_t keep); /* NumPy's functions (array.h) */
 void set_thread_count(int count);
 uintptr_t memory_handler(void); /* for NumPy */
-uintptr_t marking_handler(void); /* one that fills what it gives out with MARK */
+uintptr_t marking_handler(void); /* one that writes a mark to what it gives out */
 enum { MARK = 0xA5 };
+_Bool is_marked(uintptr_t address, size_t size); /* whether memory is as that has given it out */
 struct memory_statistics { int64_t in_use, peak, cached, allocations, hits; }; /* the first three in bytes */
 struct memory_statistics memory_statistics(void);
 void reset_peak_memory(void);
@@ -282,8 +283,7 @@ struct pointed { uintptr_t array; intptr_t source, offset; int flags; };
 int point_arrays(const struct pointed *pointed, intptr_t count, uintptr_t list);
 /* Both, one after the other; -1 if the arrays cannot be shown. */
 intptr_t point_and_run(const struct pointed *pointed, intptr_t count, uintptr_t list, const struct prepared *calls, intptr_t end);
-/* What proves calls: whether all bytes from an address on are equal to one, and whether those at two addresses are equal. */
-_Bool is_filled(uintptr_t address, size_t size, int byte);
+/* What proves calls: whether the bytes at two addresses are equal. */
 _Bool is_same(uintptr_t address, uintptr_t other, size_t size);
 
 #endif

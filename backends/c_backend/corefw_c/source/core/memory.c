@@ -182,9 +182,27 @@ static void numpy_free(void *context, void *data, size_t size) {
     release(data);
 }
 
+/* What is marked: the first page, and a line of each other one. Who writes to fresh memory fills it, and a trial tells
+ * of who does not; to fill all of it would cost more than many kernels. */
+enum { PAGE = 4096, LINE = 64 };
+
+static size_t marked_from(size_t begin, size_t size) {
+    size_t count = begin ? LINE : PAGE;
+    return count < size - begin ? count : size - begin;
+}
+
 static void *numpy_malloc_marked(void *context, size_t size) {
-    void *data = numpy_malloc(context, size);
-    return data ? memset(data, MARK, size) : NULL;
+    char *data = numpy_malloc(context, size);
+    for (size_t at = 0; data && at < size; at += PAGE) memset(data + at, MARK, marked_from(at, size));
+    return data;
+}
+
+_Bool is_marked(uintptr_t address, size_t size) {
+    const char *data = (const void *)address;
+    for (size_t at = 0; at < size; at += PAGE)
+        for (size_t i = 0; i < marked_from(at, size); i++)
+            if (data[at + i] != (char)MARK) return 0;
+    return 1;
 }
 
 struct handler {

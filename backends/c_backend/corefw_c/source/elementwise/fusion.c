@@ -27,7 +27,7 @@ struct job {
     bool reduced[MAX_DIMS];
     ssize_t columns, rows, strip, strips, row_blocks; /* of blocks: see elementwise_broadcast.c */
     double *partial; /* sums: of strips of rows, or of columns of parts */
-    ssize_t results, each, parts, kept, count;
+    ssize_t results, each, apart, parts, count; /* each: partial sums that lie together; apart: how often they do */
     char *sums;
     atomic_bool failed; /* for want of memory */
 };
@@ -202,7 +202,8 @@ static void finish_rows(void *context, ssize_t begin, ssize_t end) {
     const struct job *job = context;
     for (ssize_t i = begin; i < end; i++) {
         double total = 0;
-        for (ssize_t k = 0; k < job->each; k++) total += job->partial[i * job->each + k];
+        for (ssize_t j = 0; j < job->apart; j++)
+            for (ssize_t k = 0; k < job->each; k++) total += job->partial[(j * job->results + i) * job->each + k];
         write_sum(job, i, total);
     }
 }
@@ -312,12 +313,14 @@ static enum status sum_rows(struct job *job, ssize_t cost) {
     ssize_t rows = 1, items = job->strips * job->row_blocks;
     for (int d = 1; d < job->ndim; d++) rows *= job->shape[d];
     for (int d = 2; d < job->ndim; d++) items *= job->shape[d];
-    if (job->fusion->summed >= 0) {
-        job->each = rows / job->results * job->strips;
+    if (job->fusion->summed >= 0) { /* of rows, over dimensions before the kept ones and after them */
+        job->each = job->strips;
+        for (int d = 1; d < job->ndim && job->reduced[d]; d++) job->each *= job->shape[d];
+        job->apart = rows / job->results * job->strips / job->each;
         if (!(job->partial = allocate_items(size_times(rows, job->strips), sizeof(double)))) return NO_MEMORY;
     }
     parallel_for(items, grain_for(cost * job->rows * smaller(job->strip, job->shape[0])), run_strips, job);
-    if (job->partial && !job->failed) parallel_for(job->results, grain_for(job->each), finish_rows, job);
+    if (job->partial && !job->failed) parallel_for(job->results, grain_for(job->apart * job->each), finish_rows, job);
     return OK;
 }
 

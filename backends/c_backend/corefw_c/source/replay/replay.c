@@ -29,11 +29,6 @@ intptr_t point_and_run(
     return point_arrays(pointed, count, list) == OK ? run_prepared(calls, 0, end) : -1;
 }
 
-_Bool is_filled(uintptr_t address, size_t size, int byte) {
-    const unsigned char *bytes = (const void *)address;
-    return !size || (bytes[0] == byte && !memcmp(bytes, bytes + 1, size - 1));
-}
-
 _Bool is_same(uintptr_t address, uintptr_t other, size_t size) {
     return !size || !memcmp((const void *)address, (const void *)other, size);
 }
