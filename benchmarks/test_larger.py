@@ -21,7 +21,7 @@ ROUNDS = 5
 def test_call(benchmark, framework, backend, program):
     call = LARGER[program](framework)
     if backend.name == PEER:
-        compare(call, LARGER[program](corefw))
+        compare(call, LARGER[program](corefw), 2e-3 if program.endswith("_autocast") else 1e-4)
     else:
         call()
     benchmark.pedantic(call, rounds=ROUNDS)
@@ -29,9 +29,9 @@ def test_call(benchmark, framework, backend, program):
     gc.collect()
 
 
-def compare(theirs, ours):
+def compare(theirs, ours, error):
     """Whether two modules compute the same with the same weights, in the first call."""
     state = {name: corefw.from_numpy(value.numpy().copy()) for name, value in theirs.model.state_dict().items()}
     ours.model.load_state_dict(state)
     expected, found = theirs().detach().numpy(), ours().detach().numpy()
-    assert abs(found - expected).max() < 1e-4 * abs(expected).max()
+    assert abs(found - expected).max() < error * abs(expected).max()

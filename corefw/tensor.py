@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
@@ -106,7 +106,8 @@ class Node:
     need, None once freed; ``shape, dispatch_key`` of the output, to which the engine brings arriving gradients;
     ``sequence`` the creation order; ``hooks`` a Hooks object or None.
     Attributes: ``detached_at`` how often its output's memory had been changed when that was detached in place;
-    ``variant`` where PyTorch's name depends on the call, what tells the class with that name from the node.
+    ``variant`` where PyTorch's name depends on the call, what tells the class with that name from the node; ``part``
+    the table of a view op that shows each element at most once, so that its gradient may be added where it belongs.
     Each op has its own subclass, named as PyTorch names it (AddBackward0), whose ``backward`` is generated.
     """
 
@@ -123,6 +124,7 @@ class Node:
     outputs = 1
     detached_at: int | None = None
     variant: Callable[[], type[Node]] | None = None
+    part: Mapping[Any, tuple] | None = None
 
     def backward(self, gradient):
         """The gradients of the inputs, given the gradient of the output."""

@@ -175,6 +175,34 @@ def test_rows_that_differ_somewhere_are_counted():
     assert found[1].tolist() == [1, 2] and found[0].isnan().all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("mode", ["use_mm_for_euclid_dist_if_necessary", "donot_use_mm_for_euclid_dist"])
+def test_distances_of_many_rows(mode, dtype):
+    torch.manual_seed(0)
+    x, y, weight = torch.randn(2, 40, 7).to(dtype), torch.randn(30, 7).to(dtype), torch.randn(2, 40, 30).to(dtype)
+    y[3] = 4.0
+    x[0, 5] = y[3]  # whose distance is 0
+    x, y = x.requires_grad_(), y.requires_grad_()
+    with torch.ledger() as book:
+        found = torch.cdist(x, y, compute_mode=mode)
+    assert bool(book.count("matmul_adjoint")) is (mode != "donot_use_mm_for_euclid_dist")
+    (found * weight).sum().backward()
+    a, b = x.detach().double().requires_grad_(), y.detach().double().requires_grad_()
+    expected = torch.linalg.vector_norm(a.unsqueeze(-2) - b, dim=-1)
+    (expected * weight.double()).sum().backward()
+    error = {torch.float32: 1e-5, torch.float64: 1e-13, torch.bfloat16: 2e-2}[dtype]
+    assert found.dtype is dtype and found[0, 5, 3] == 0
+    for one, right in ((found, expected), (x.grad, a.grad), (y.grad, b.grad)):
+        assert (one.double() - right).abs().max() <= error * right.abs().max()
+
+
+def test_how_distances_are_computed_is_asked_by_name():
+    x = ones(2, 3)
+    assert torch.cdist(x, x, compute_mode="use_mm_for_euclid_dist").tolist() == [[0.0, 0.0]] * 2
+    with pytest.raises(ValueError, match="fast is not a valid value for compute_mode"):
+        torch.cdist(x, x, compute_mode="fast")
+
+
 @pytest.mark.parametrize("p", [0.0, 1.0, 2.0, math.inf])
 def test_rows_without_elements_have_no_distance(p):
     assert torch.cdist(ones(2, 0), ones(3, 0), p).tolist() == [[0.0] * 3] * 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from heapq import heappop, heappush
 from math import prod
 from operator import le
@@ -180,6 +180,24 @@ def accumulate(node: AccumulateGrad, gradient: Tensor, create_graph: bool) -> No
         present.add_(gradient)
 
 
+def _added(node: Node, part_of: Mapping, gradient: Tensor, present: Tensor) -> bool:
+    """Whether the gradient of a view that shows a part was added to what is `present` of its input's, in place."""
+    dispatch_key = present.dispatch_key
+    if (
+        dispatch_key is not gradient.dispatch_key
+        or dispatch_key.__class__ is LayoutKey
+        or isinstance(dispatch_key.device, LevelDevice)
+        or not _is_ours(present)
+    ):
+        return False
+    part = part_of[dispatch_key][0](present.array, *node.saved[1:])  # what is saved are the shape and the attributes
+    try:
+        run_into(_add.inplace_table[dispatch_key], (part, gradient.array), part)
+    except (LayoutError, ValueError):
+        return False
+    return True
+
+
 def _run_tensor_hooks(hooks: Hooks, gradient: Tensor) -> Tensor:
     for hook in tuple(hooks.tensor.values()):
         changed = hook(gradient)
@@ -341,6 +359,15 @@ def run(
                 continue
             if hooks is not None and hooks.before:
                 gradient = _run_before(hooks, gradient)
+            if kind.part is not None and hooks is None and not create_graph and call_node is None:
+                following = node.inputs[0]
+                present = pending.pop(following, None)  # so that it is not held there
+                if present is not None:
+                    added = _added(node, kind.part, gradient, present)
+                    pending[following], present = present, None
+                    if added:
+                        gradient = None
+                        continue
             gradients = node.backward(gradient) if call_node is None else call_node(node, gradient)
             if hooks is not None and hooks.after:
                 gradients = _run_after(hooks, gradients, gradient)

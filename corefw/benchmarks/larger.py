@@ -5,9 +5,10 @@ module computes too, given the same weights: every call of a training program ta
 """
 
 import math
+from functools import wraps
 
 from corefw.benchmarks import resnet
-from corefw.benchmarks.training import step_of
+from corefw.benchmarks.training import autocast, step_of
 
 
 def _integers(framework, below, *shape):
@@ -22,9 +23,13 @@ def _waves(framework, *shape):
 
 
 def _training(model, optimizer, loss_of):
-    call = step_of(model, optimizer, loss_of).update
-    call.model = model
-    return call
+    return step_of(model, optimizer, loss_of).update
+
+
+def _autocast(program):
+    """A training program with its forward in bfloat16 where `autocast` says so."""
+    cast = autocast(program)
+    return wraps(cast)(lambda framework, **sizes: cast(framework, **sizes).update)
 
 
 def _inference(framework, model, result_of):
@@ -202,5 +207,6 @@ LARGER = {
     for program in (
         *(gpt2_training, gpt2_generation, resnet50_training, resnet50_inference, unet_training),
         *(wide_lstm_training, encoder_training, encoder_inference),
+        *map(_autocast, (gpt2_training, resnet50_training, unet_training, wide_lstm_training, encoder_training)),
     )
 }

@@ -10,7 +10,7 @@ from corefw.benchmarks import resnet
 
 def step_of(model, optimizer, loss_of):
     """One training step as a function without arguments, whose attributes are the model, its optimizer, `loss_of`, and
-    `update`, which returns the loss as a tensor."""
+    `update`, which returns the loss as a tensor and has the same attributes."""
 
     def update():
         loss = loss_of(model)
@@ -22,15 +22,16 @@ def step_of(model, optimizer, loss_of):
     def step():
         return update().item()
 
-    vars(step).update(model=model, optimizer=optimizer, loss_of=loss_of, update=update)
+    for function in (step, update):
+        vars(function).update(model=model, optimizer=optimizer, loss_of=loss_of, update=update)
     return step
 
 
 def autocast(program):
     """The same program, with its forward in bfloat16 where `autocast` says so."""
 
-    def made(framework):
-        step = program(framework)
+    def made(framework, **sizes):
+        step = program(framework, **sizes)
 
         def loss_of(model):
             with framework.autocast(next(model.parameters()).device.type, dtype=framework.bfloat16):

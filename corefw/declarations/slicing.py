@@ -90,7 +90,7 @@ def new_dimension_index(input, key: tuple):
 
 for _declared in (slice_index, integer_index, new_dimension_index):
 
-    @_declared.gradient("input")
+    @_declared.shows_part().gradient("input")
     def _(grad, input_shape, key):
         return basic_index_backward(grad, input_shape, key)
 
@@ -137,7 +137,7 @@ def select(input, dim: Dim, index: int):
     return (*shape[:dim], *shape[dim + 1 :]), (*strides[:dim], *strides[dim + 1 :]), offset
 
 
-@select.gradient("input")
+@select.shows_part().gradient("input")
 def select_vjp(grad, input_shape, dim, index):
     return basic_index_backward(grad, input_shape, (slice(None),) * dim + (index,))
 
@@ -507,7 +507,7 @@ def diagonal(input, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1):
     )
 
 
-@diagonal.gradient("input")
+@diagonal.shows_part().gradient("input")
 def diagonal_vjp(grad, input_shape, offset, dim1, dim2):
     return diagonal_backward(grad, input_shape, offset, dim1, dim2)
 

@@ -84,6 +84,12 @@ class Declaration:
             formula.__code__ = formula.__code__.replace(co_name=vjp, co_qualname=vjp)  # what tracebacks show
             self.gradient(name)(formula)
 
+    def shows_part(self) -> Declaration:
+        """Declare that the op is a view that shows some elements, each once: its gradient is the output's at these, and
+        zero elsewhere. The engine then adds it to a gradient that has come before, without the zeros."""
+        self.op.shows_part = True
+        return self
+
     def tangent(self, formula: Callable) -> Callable:
         """Declare how tangents go through the op, in forward-mode differentiation: the Jacobian-vector product.
 

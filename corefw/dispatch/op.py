@@ -75,6 +75,7 @@ class Op:
         self.gradients: dict[tuple[str, ...], Callable] = {}
         self.saved_for: dict[tuple[str, ...], tuple[str, ...]] = {}  # the inputs whose gradients need what is saved
         self.zero_gradients: tuple[str, ...] = ()
+        self.shows_part = False  # whether it is a view of a part, whose gradient is zero elsewhere
         self.tangent_formula: Callable | None = None
         self.linear_in: tuple[tuple[str, ...], ...] = ()  # the inputs, alone or together, in which it is linear
         self.holomorphic = True  # whether, where it takes complex elements, conjugates have no part in it

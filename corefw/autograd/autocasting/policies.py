@@ -126,6 +126,12 @@ def widest(name: str, call: Call) -> Call:
     return call.cast(to)
 
 
+def as_state(name: str, call: Call) -> Call:
+    """In the dtype of its state, which goes on from step to step."""
+    first = next(tensors_in((call.get("hx"),)))
+    return call.cast(first.dispatch_key.dtype) if eligible(first, call.device_type) else call
+
+
 def followed(name: str, call: Call) -> Call:
     """As the ops of its body are."""
     return call
@@ -199,6 +205,7 @@ CPU = _each(
     max_unpool3d nanquantile ormqr pinverse polar prod qr quantile stft svd trace view_as_complex
     """,
     widest="cat index_copy stack",
+    as_state="gru_cell lstm_cell",
     followed=_INSIDE + "einsum",
     padded="pad",
     pooled="max_pool3d",

@@ -146,6 +146,7 @@ def node_class(op: Op) -> type[Node]:
             "output_names": op.outputs,
             "outputs": len(op.outputs) or 1,
             "variant": variant(op, recording),
+            "part": op.table if op.shows_part else None,
         }
         cls: type[Node] = type(op.node_name, (Node,), options)
         op.node_class = cls

@@ -209,4 +209,7 @@ CASES = (
         attributes=({}, {"p": 1.0}, {"p": 3.0}),
         special=False,
     ),
+    Case(
+        "euclidean_distances", cdist, shapes=(((2, 3), (4, 3)), ((2, 1, 3), (1, 2, 3)), ((0, 3), (2, 3))), special=False
+    ),
 )
