@@ -7,7 +7,7 @@ import pytest
 
 import corefw as torch
 from corefw.dispatch.registry import registry
-from tests.halves import HALVES, WHOLE, f64, random, rounded
+from tests.halves import HALVES, WHOLE, check, f64, near, random, rounded
 
 pytest.importorskip("tests.compiled")
 from tests.scratch import extra
@@ -21,6 +21,16 @@ def op(name):
 
 def integers(low, high, *shape):
     return torch.tensor(np.random.default_rng(0).integers(low, high, shape))
+
+
+def rounded_once(function, *halves, level):
+    """Check a function that adds up products of its operands: with that of float32, and with that of float64."""
+    rounded(function, *halves, level=level)
+    with torch.backend(level):
+        found = function(*halves)
+    with torch.backend("numpy"):
+        exact, moduli = (f64(function(*map(of, halves))) for of in (torch.Tensor.double, lambda t: t.double().abs()))
+    check(found, exact, moduli, halves[0].dtype.name)
 
 
 # -- connectionist temporal classification ----------------------------------------------------------------------------
@@ -60,10 +70,10 @@ def test_sparse_products(level, dtype, n):
     for rows, columns, entries in ((7, 5, 30), (90, 130, 900), (3, 400, 5)):
         at, values = pattern(rows, columns, entries), random(dtype, entries)
         left, right = random(dtype, rows, n), random(dtype, columns, n)
-        rounded(lambda v, x, at=at: op("csr_matmul")(v, x, *at), values, right, level=level)
+        rounded_once(lambda v, x, at=at: op("csr_matmul")(v, x, *at), values, right, level=level)
         transposed = (*at, columns)
-        rounded(lambda v, x, at=transposed: op("csr_transposed_matmul")(v, x, *at), values, left, level=level)
-        rounded(lambda a, b, at=at: op("csr_sampled_matmul")(a, b, *at), left, right, level=level)
+        rounded_once(lambda v, x, at=transposed: op("csr_transposed_matmul")(v, x, *at), values, left, level=level)
+        rounded_once(lambda a, b, at=at: op("csr_sampled_matmul")(a, b, *at), left, right, level=level)
 
 
 # -- layers of int8 ---------------------------------------------------------------------------------------------------
@@ -79,6 +89,10 @@ def test_layers_of_int8(level, dtype):
             small = torch.ao.quantization.quantize_dynamic(layer, {torch.nn.Linear: settings})
             x = random(dtype, *rows, width)
             rounded(small, x, level=level)
+            with torch.backend(level):
+                found = small(x)
+            with torch.backend("numpy"):
+                near(found, small(x.float()), dtype)
             x[..., 0] = float("inf")
             rounded(small, x, level=level)
 
@@ -107,13 +121,7 @@ def test_gradients_of_paddings(level, dtype, mode):
     ):
         padded = F.pad(torch.zeros(shape), pad, mode)
         gradient = random(dtype, *padded.shape)
-        rounded(lambda g, shape=shape, pad=pad: backward(g, shape, pad, mode), gradient, level=level)
-        with torch.backend("numpy"):
-            exact = f64(backward(gradient.double(), shape, pad, mode))
-            moduli = f64(backward(gradient.double().abs(), shape, pad, mode))
-        with torch.backend(level):
-            found = f64(backward(gradient, shape, pad, mode))
-        assert (abs(found - exact) <= HALVES[dtype] * abs(exact) + 2.0**-22 * moduli).all()
+        rounded_once(lambda g, shape=shape, pad=pad: backward(g, shape, pad, mode), gradient, level=level)
 
 
 @pytest.mark.parametrize("dtype", HALVES)
@@ -122,13 +130,7 @@ def test_linear_recurrences(level, dtype):
     for shape in ((5,), (7, 9), (3, 5000), (2000, 3), (2, 3, 65, 7), (0, 4), (40, 700)):
         for dim in range(len(shape)):
             factor, x = random(dtype, *shape) / 2, random(dtype, *shape)
-            rounded(lambda f, x, dim=dim: op("linear_recurrence")(f, x, dim), factor, x, level=level)
-            with torch.backend("numpy"):
-                exact = f64(op("linear_recurrence")(factor.double(), x.double(), dim))
-                moduli = f64(op("linear_recurrence")(factor.double().abs(), x.double().abs(), dim))
-            with torch.backend(level):
-                found = f64(op("linear_recurrence")(factor, x, dim))
-            assert (abs(found - exact) <= HALVES[dtype] * abs(exact) + 2.0**-22 * moduli).all()
+            rounded_once(lambda f, x, dim=dim: op("linear_recurrence")(f, x, dim), factor, x, level=level)
 
 
 # -- elementwise ------------------------------------------------------------------------------------------------------
