@@ -84,6 +84,25 @@ def set_threads():
     corefw.set_num_threads(before)
 
 
+@pytest.fixture
+def same_on_threads(set_threads):
+    """A function that checks that what a call gives, one array or tensor or several, has the same bits on 1, 2 and 5
+    threads."""
+
+    def bits(result):
+        return (result.array if isinstance(result, corefw.Tensor) else result).tobytes()
+
+    def check(call):
+        found = []
+        for count in (1, 2, 5):
+            set_threads(count)
+            results = call()
+            found.append([*map(bits, results if isinstance(results, (tuple, list)) else (results,))])
+        assert found[0] == found[1] == found[2]
+
+    return check
+
+
 def _register_levels() -> None:
     """Where the C backend is installed, every other level that the machine has is a backend of its own, `c-v3`. Levels
     of one module differ in products, convolutions, attention and recurrences alone, and the lower ones have no other

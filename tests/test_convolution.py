@@ -132,19 +132,10 @@ def test_all_backends_agree(input, weight, options, dtype):
 
 
 @pytest.mark.parametrize(("input", "weight", "options"), GEOMETRIES[:13:3])
-def test_results_do_not_depend_on_the_number_of_threads(input, weight, options):
+def test_results_do_not_depend_on_the_number_of_threads(input, weight, options, same_on_threads):
     rng = np.random.default_rng(3)
     arrays = [rng.normal(size=shape).astype("float32") for shape in (input, weight, weight[:1], (9973,))]
-    before, results = torch.get_num_threads(), []
-    try:
-        for count in (1, 2, 3):
-            torch.set_num_threads(count)
-            results.append(values_and_gradients(*arrays, **options))
-    finally:
-        torch.set_num_threads(before)
-    for other in results[1:]:
-        for a, b in zip(results[0], other, strict=True):
-            np.testing.assert_array_equal(a, b)
+    same_on_threads(lambda: values_and_gradients(*arrays, **options))
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan, 3e38, 1e20, 1e6])

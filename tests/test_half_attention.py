@@ -6,11 +6,12 @@ import pytest
 
 import corefw as torch
 from corefw.testing.cases.attention import attention_backward, scored
+from tests.halves import HALVES, LEVELS, check, f64, random
 from tests.test_c_large import LAYOUTS
-from tests.test_half_products import HALVES, LEVELS, f64, random
 
 pytest.importorskip("tests.compiled")
-from corefw_c import allocator, library
+from corefw_c import library
+from tests.scratch import extra
 
 F = torch.nn.functional
 # (batch, queries, keys, width, width of values): few queries, none, and none to attend to; panels that are not full,
@@ -38,20 +39,14 @@ def weights_of(query, key, bias, is_causal, scale):
     return weights / np.where(total == 0, 1, total), logs
 
 
-def by_tiles(level):
-    return level == "c-tiles" or library.load(level[2:] or library.best_level()).products == library.BY_TILES
+def lost(level, dtype):
+    """What sums lose of their terms: tiles take weights and their gradients as sums of two bfloat16, as
+    docs/precision.md says."""
+    tiles = level == "c-tiles" or library.load(level[2:] or library.best_level()).products == library.BY_TILES
+    return 2.0**-17 if tiles and dtype == "bfloat16" else 2.0**-20
 
 
-def close(found, expected, moduli, dtype, level):
-    """Whether numbers are those expected, rounded once, but for what float32 loses of their terms; tiles take weights
-    and their gradients as sums of two bfloat16, as docs/precision.md says."""
-    lost = 2.0**-17 if by_tiles(level) and dtype == "bfloat16" else 2.0**-20
-    error = np.abs(f64(found) - expected)
-    assert found.dtype is getattr(torch, dtype)
-    assert (error <= HALVES[dtype] * np.abs(expected) + lost * moduli + 1e-7).all(), error.max()
-
-
-def check(level, dtype, tensors, gradient, mask=None, **options):
+def check_call(level, dtype, tensors, gradient, mask=None, **options):
     """The output and the gradients of a call beside those of float64, and beside their terms' moduli."""
     leaves = [t.requires_grad_() for t in tensors]
     with torch.backend(level):
@@ -64,12 +59,12 @@ def check(level, dtype, tensors, gradient, mask=None, **options):
     options = {"bias": bias, "is_causal": options.get("is_causal", False), "scale": q.shape[-1] ** -0.5}
     weights, logs = weights_of(q, k, **options)
     expected = weights @ v
-    close(output, expected, weights @ abs(v), dtype, level)
+    check(output, expected, weights @ abs(v), dtype, lost(level, dtype))
     of_all = attention_backward(g, q, k, v, f64(output), logs, **options)  # D is that of the output as it was rounded
     of_scores = weights * (abs(g) @ abs(v).swapaxes(-1, -2) + abs(g * expected).sum(-1)[..., None]) * options["scale"]
     moduli = of_scores @ abs(k), of_scores.swapaxes(-1, -2) @ abs(q), weights.swapaxes(-1, -2) @ abs(g)
     for found, exact, terms in zip(gradients, of_all, moduli, strict=True):
-        close(found, exact, terms, dtype, level)
+        check(found, exact, terms, dtype, lost(level, dtype))
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
@@ -82,10 +77,10 @@ def test_values_and_gradients(level, dtype, problem):
     scores, forbidden = random(dtype, queries, keys), torch.from_numpy(np.random.random((queries, keys)) < 0.6)
     scores[..., :1] = -np.inf
     forbidden[:1] = False  # a query that may attend to no key
-    check(level, dtype, tensors, gradient)
-    check(level, dtype, tensors, gradient, forbidden)
+    check_call(level, dtype, tensors, gradient)
+    check_call(level, dtype, tensors, gradient, forbidden)
     for mask in (None, scores, scores[:1], scores[:, :1].clamp(-1)) if keys else ():
-        check(level, dtype, tensors, gradient, mask, is_causal=True)
+        check_call(level, dtype, tensors, gradient, mask, is_causal=True)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -99,14 +94,14 @@ def test_operands_that_lie_otherwise(level, dtype, layout):
         assert layout == "inside" or not tensors[1].is_contiguous()
         if layout == "inside":
             *tensors, gradient = (torch.nn.functional.pad(t, (1, 2))[..., 1:-2] for t in (*tensors, gradient))
-        check(level, dtype, [t.detach() for t in tensors], gradient)
+        check_call(level, dtype, [t.detach() for t in tensors], gradient)
 
 
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("level", LEVELS)
 def test_heads_of_one_projection_and_shared_ones(level, dtype):
     projected, gradient = random(dtype, 2, 50, 3, 4, 16), random(dtype, 2, 4, 50, 16)
-    check(level, dtype, [projected[:, :, i].transpose(1, 2).detach() for i in range(3)], gradient, is_causal=True)
+    check_call(level, dtype, [projected[:, :, i].transpose(1, 2).detach() for i in range(3)], gradient, is_causal=True)
     q, k, v = random(dtype, 2, 4, 50, 16), random(dtype, 2, 2, 60, 16), random(dtype, 2, 2, 60, 16)
     with torch.backend(level):
         shared = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
@@ -135,21 +130,16 @@ def test_infinities_and_nan_spoil_what_they_spoil_in_float32(level, dtype):
 
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("level", LEVELS)
-def test_results_do_not_depend_on_the_number_of_threads(level, dtype):
-    before, results = torch.get_num_threads(), []
+def test_results_do_not_depend_on_the_number_of_threads(level, dtype, same_on_threads):
     *tensors, gradient = (random(dtype, 2, n, 32) for n in (400, 150, 150, 400))
-    try:
-        for threads in (1, 2, 5):
-            torch.set_num_threads(threads)
-            leaves = [t.detach().requires_grad_() for t in tensors]
-            with torch.backend(level):
-                output = F.scaled_dot_product_attention(*leaves, is_causal=True)
-                results.append([output, *torch.autograd.grad(output, leaves, gradient)])
-    finally:
-        torch.set_num_threads(before)
-    for other in results[1:]:
-        for one, two in zip(results[0], other, strict=True):
-            assert torch.equal(one, two)
+
+    def results():
+        leaves = [t.detach().requires_grad_() for t in tensors]
+        output = F.scaled_dot_product_attention(*leaves, is_causal=True)
+        return [output, *torch.autograd.grad(output, leaves, gradient)]
+
+    with torch.backend(level):
+        same_on_threads(results)
 
 
 @pytest.mark.parametrize("dtype", HALVES)
@@ -158,14 +148,8 @@ def test_no_operand_is_converted_as_a_whole(dtype):
     *tensors, gradient = (random(dtype, 32, 1024, 64) for _ in range(4))
     leaves, size = [t.requires_grad_() for t in tensors], 2 * gradient.numel()
 
-    def most(call):
-        allocator.reset_peak()
-        before = allocator.statistics().peak
-        results = call()
-        return results, allocator.statistics().peak - before
-
-    output, forward = most(lambda: F.scaled_dot_product_attention(*leaves))
-    _, backward = most(lambda: torch.autograd.grad(output, leaves, gradient))
-    threads = torch.get_num_threads()
-    assert forward < size + 2 * 32 * 1024 * 4 + threads * (1 << 20) < 2 * size
-    assert backward < 3 * size + threads * (2 << 20) < 5 * size
+    forward = extra(F.scaled_dot_product_attention, *leaves)
+    output, threads = F.scaled_dot_product_attention(*leaves), torch.get_num_threads()
+    backward = extra(torch.autograd.grad, output, leaves, gradient, retain_graph=True)
+    assert forward < 2 * 32 * 1024 * 4 + threads * (1 << 20) < size
+    assert backward < threads * (2 << 20) < 2 * size

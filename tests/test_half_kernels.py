@@ -11,12 +11,11 @@ import corefw as torch
 from corefw import dtypes
 from corefw.dispatch.registry import dispatch_key_of, registry
 from corefw.errors import KernelNotFoundError
-from tests.test_half_products import HALVES, LEVELS, check, f64, random
+from tests.halves import HALVES, LEVELS, WHOLE, check, f64, random, rounded
 
 pytest.importorskip("tests.compiled")
 
 F = torch.nn.functional
-WHOLE = [level for level in LEVELS if any(kernel.op == "sum" for kernel in registry.backends[level].kernels["cpu"])]
 SHAPES = [(5,), (7, 9), (3, 5000), (2000, 3), (2, 3, 65, 7), (0, 4), (100_000,)]
 
 
@@ -29,18 +28,6 @@ def views(x):
         spoilt = x.clone()
         spoilt.view(-1)[x.numel() // 2] = float("nan")
         yield spoilt
-
-
-def rounded(function, *halves, level):
-    """Check that a function of half types gives what it gives of float32, rounded where it is floating."""
-    dtype = halves[0].dtype
-    with torch.backend(level):
-        found, wide = function(*halves), function(*(x.float() for x in halves))
-    for a, b in zip(*(r if isinstance(r, tuple) else (r,) for r in (found, wide)), strict=True):
-        assert a.dtype is (dtype if b.dtype is torch.float32 else b.dtype)
-        np.testing.assert_array_equal(
-            *(t.to(dtype).float().numpy() for t in (a, b)), err_msg=f"{tuple(halves[0].shape)}"
-        )
 
 
 def on_copies():
@@ -368,21 +355,16 @@ def test_convolutions(level, problem):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_convolutions_do_not_depend_on_the_number_of_threads(level):
-    before, results = torch.get_num_threads(), []
+def test_convolutions_do_not_depend_on_the_number_of_threads(level, same_on_threads):
     x, w, gradient = (random("bfloat16", *shape) for shape in ((6, 5, 10, 10), (40, 5, 3, 3), (6, 40, 10, 10)))
-    try:
-        for threads in (1, 2, 5):
-            torch.set_num_threads(threads)
-            leaves = [t.detach().requires_grad_() for t in (x, w)]
-            with torch.backend(level):
-                y = F.conv2d(*leaves, padding=1)
-                results.append([y, *torch.autograd.grad(y, leaves, gradient)])
-    finally:
-        torch.set_num_threads(before)
-    for other in results[1:]:
-        for one, two in zip(results[0], other):
-            assert torch.equal(one, two)
+
+    def results():
+        leaves = [t.detach().requires_grad_() for t in (x, w)]
+        y = F.conv2d(*leaves, padding=1)
+        return [y, *torch.autograd.grad(y, leaves, gradient)]
+
+    with torch.backend(level):
+        same_on_threads(results)
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 import corefw as torch
-from tests.test_half_kernels import WHOLE, F, rounded
-from tests.test_half_products import HALVES, f64, random
+from tests.halves import HALVES, WHOLE, check_gradients, random, rounded
 
 pytest.importorskip("tests.compiled")
 from tests.scratch import extra
+
+F = torch.nn.functional
 
 
 @pytest.mark.parametrize("dtype", HALVES)
@@ -24,33 +25,6 @@ def test_normalisations(level, dtype):
             lambda x, w, b: F.rms_norm(x.transpose(1, -1), w.shape, w, eps=1e-5),
         ):
             rounded(function, x, weight, bias, level=level)
-
-
-def near(found, exact, dtype):
-    """Check that a result is an exact one rounded once, but for what float32 loses before."""
-    once = HALVES[dtype] if found.dtype is getattr(torch, dtype) else 0
-    lost = 3e-6 * max(1, np.abs(f64(exact)).max(initial=0))
-    np.testing.assert_allclose(f64(found), f64(exact), rtol=once, atol=lost + 2.0**-25)
-
-
-def check_gradients(function, operands, level, dtype):
-    """Compare a function of half types, perhaps beside float32, and its gradients with those in float64."""
-    leaves = [t.detach().requires_grad_(t.is_floating_point()) for t in operands]
-    wide = [t.detach().double().requires_grad_() if t.requires_grad else t for t in leaves]
-    wanted = [t.requires_grad for t in leaves]
-    with torch.backend(level):
-        y = function(*leaves)
-        gradient = random(dtype, *y.shape)
-        found = torch.autograd.grad(y, [t for t in leaves if t.requires_grad], gradient, allow_unused=True)
-    with torch.backend("numpy"):
-        exact = function(*wide)
-        near(y, exact, dtype)
-        exact = torch.autograd.grad(exact, [t for t in wide if t.requires_grad], gradient.double(), allow_unused=True)
-    for leaf, one, other in zip([t for t, w in zip(leaves, wanted) if w], found, exact, strict=True):
-        assert (one is None) == (other is None)
-        if one is not None:
-            assert one.dtype is leaf.dtype
-            near(one, other, dtype)
 
 
 def evaluated(x, w, b):

@@ -5,30 +5,14 @@ import pytest
 
 import corefw as torch
 from corefw.dispatch.registry import registry
+from tests.halves import HALVES, LEVELS, check, f64, random
 from tests.test_c_backend import run
 from tests.test_linear_algebra import LAYOUTS
 
 pytest.importorskip("tests.compiled")
 from corefw_c import library
 
-torch.zeros(1)
-LEVELS = [name for name in registry.backends if name.partition("-")[0] == "c"]
-HALVES = {"bfloat16": 2**-8, "float16": 2**-11}  # half a unit in the last place of 1
 SIZES = [(1, 33, 65), (70, 129, 1), (2, 600, 3), (15, 17, 33), (57, 131, 35), (33, 2100, 40), (5, 0, 4)]
-
-
-def random(dtype, *shape):
-    return torch.from_numpy(np.random.standard_normal(shape)).to(getattr(torch, dtype))
-
-
-def f64(tensor):
-    return tensor.detach().double().numpy()
-
-
-def check(result, expected, moduli, dtype):
-    """Whether a result is the expected one rounded once, but for what sums in float32 may lose of their moduli."""
-    error = np.abs(f64(result) - expected)
-    assert (error <= HALVES[dtype] * np.abs(expected) + 2.0**-21 * moduli + 1e-7).all(), error.max()
 
 
 def test_levels_of_one_module_are_told_apart():
@@ -153,15 +137,10 @@ def test_emulated_tiles_have_the_bits_of_the_processors(dtype):
 
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("level", LEVELS)
-def test_bits_do_not_depend_on_the_number_of_threads(level, dtype):
-    before, results = torch.get_num_threads(), []
+def test_bits_do_not_depend_on_the_number_of_threads(level, dtype, same_on_threads):
     a, b = random(dtype, 300, 150), random(dtype, 150, 200)
-    for count in (1, 2, 5):
-        torch.set_num_threads(count)
-        with torch.backend(level):
-            results.append((a @ b).view(torch.int16).tolist())
-    torch.set_num_threads(before)
-    assert results[0] == results[1] == results[2]
+    with torch.backend(level):
+        same_on_threads(lambda: a @ b)
 
 
 def test_a_refusal_of_the_system_is_told(monkeypatch):

@@ -6,10 +6,10 @@ import pytest
 
 import corefw as torch
 from corefw.dispatch.registry import registry
-from tests.test_half_products import HALVES, LEVELS, f64, random
+from tests.halves import HALVES, LEVELS, f64, random
 
 pytest.importorskip("tests.compiled")
-from corefw_c import allocator
+from tests.scratch import extra
 
 #: gates, states and other arguments of each recurrence
 KINDS = {
@@ -105,14 +105,10 @@ def test_what_is_kept_from_step_to_step_is_not_rounded(level):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("level", LEVELS)
-def test_bits_do_not_depend_on_the_number_of_threads(level, kind, set_threads):
-    results = []
+def test_bits_do_not_depend_on_the_number_of_threads(level, kind, same_on_threads):
     given, gradient = arguments(kind, "bfloat16", 130, (33, 33, 20)), random("bfloat16", 86, 130)
-    for threads in (1, 2, 5):
-        set_threads(threads)
-        with torch.backend(level):
-            results.append([t.view(torch.int16).tolist() for t in run(kind, given, gradient)])
-    assert results[0] == results[1] == results[2]
+    with torch.backend(level):
+        same_on_threads(lambda: run(kind, given, gradient))
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -130,23 +126,13 @@ def test_no_array_is_converted_as_a_whole(kind):
     hidden, batches = 128, (32,) * 64
     given, gradient = arguments(kind, "bfloat16", hidden, batches), random("bfloat16", 2048, hidden)
 
-    def peak(function):
-        with torch.backend("c"):
-            function()
-            allocator.empty_cache()
-            allocator.reset_peak()
-            before = allocator.statistics().in_use
-            results = function()
-            return allocator.statistics().peak - before, sum(t.nbytes for t in results)
-
     op, gates, states, rest = KINDS[kind]
     forward = registry.declared[op].function
     backward = registry.declared[op + "_backward"].function
     found = forward(*given)
     saved = [found[0], *found[1 + states :]]
     packed = 4 * gates * hidden * hidden
-    used, results = peak(lambda: forward(*given))
-    assert used < results + packed + (1 << 18)
-    used, results = peak(lambda: backward(*given[1 : 2 + states], *saved, batches, False, *rest, gradient))
+    assert extra(forward, *given) < packed + (1 << 18)
     states_before, hidden_part = gradient.nbytes, 0 if kind != "gru" else 3 * gradient.nbytes
-    assert used < results + packed + states_before + hidden_part + (3 << 19)  # blocks of the last product
+    taken = extra(backward, *given[1 : 2 + states], *saved, batches, False, *rest, gradient)
+    assert taken < packed + states_before + hidden_part + (3 << 19)  # blocks of the last product

@@ -432,29 +432,25 @@ def test_half_sums_do_not_lose_what_is_small():
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_wide_rows_at_repeated_positions(threads):
+def test_wide_rows_at_repeated_positions(threads, set_threads):
     """Threads share large rows by where these lie: no term is lost, and the last of equal positions stays."""
     rng = np.random.default_rng(6)
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        table, source = (rng.integers(-9, 9, (n, 700)).astype("float32") for n in (50, 400))
-        at = rng.integers(0, 50, 400)
-        added, copied = table.copy(), table.copy()
-        np.add.at(added, at, source)
-        for i, row in zip(at, source):
-            copied[i] = row
-        inputs = torch.tensor(table), 0, torch.tensor(at), torch.tensor(source)
-        np.testing.assert_array_equal(torch.index_add(*inputs).numpy(), added)
-        np.testing.assert_array_equal(torch.index_copy(*inputs).numpy(), copied)
-        grid = torch.tensor(table).view(5, 10, 700).transpose(0, 1)
-        both = torch.tensor(at % 10), torch.tensor(at // 10)
-        expected = grid.numpy().copy()
-        np.add.at(expected, (at % 10, at // 10), source)
-        grid.index_put_(both, torch.tensor(source), accumulate=True)
-        np.testing.assert_array_equal(grid.numpy(), expected)
-    finally:
-        torch.set_num_threads(before)
+    set_threads(threads)
+    table, source = (rng.integers(-9, 9, (n, 700)).astype("float32") for n in (50, 400))
+    at = rng.integers(0, 50, 400)
+    added, copied = table.copy(), table.copy()
+    np.add.at(added, at, source)
+    for i, row in zip(at, source):
+        copied[i] = row
+    inputs = torch.tensor(table), 0, torch.tensor(at), torch.tensor(source)
+    np.testing.assert_array_equal(torch.index_add(*inputs).numpy(), added)
+    np.testing.assert_array_equal(torch.index_copy(*inputs).numpy(), copied)
+    grid = torch.tensor(table).view(5, 10, 700).transpose(0, 1)
+    both = torch.tensor(at % 10), torch.tensor(at // 10)
+    expected = grid.numpy().copy()
+    np.add.at(expected, (at % 10, at // 10), source)
+    grid.index_put_(both, torch.tensor(source), accumulate=True)
+    np.testing.assert_array_equal(grid.numpy(), expected)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3,)])

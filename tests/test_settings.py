@@ -11,13 +11,9 @@ from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.registry import registry
 
 
-def test_threads():
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)
-        assert torch.get_num_threads() == 1
-    finally:
-        torch.set_num_threads(before)
+def test_threads(set_threads):
+    set_threads(1)
+    assert torch.get_num_threads() == 1
     for wrong, kind in ((0, RuntimeError), (1.5, TypeError), (True, TypeError)):
         with pytest.raises(kind):
             torch.set_num_threads(wrong)

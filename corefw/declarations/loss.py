@@ -137,8 +137,14 @@ def huber(difference, threshold: float, factor: float):
 
 
 huber.gradients(
-    difference=lambda grad, difference, threshold, factor: grad * (difference.clamp(-threshold, threshold) * factor),
+    difference=lambda grad, difference, threshold, factor: ops.huber_backward(grad, difference, threshold, factor),
 )
+
+
+@composite(dtype=real_floats, shape=broadcast, public="")
+def huber_backward(grad, difference, threshold: float, factor: float):
+    """The gradient of huber, ``grad * factor * difference`` with a difference of at most `threshold` to either side."""
+    return grad * (difference.clamp(-threshold, threshold) * factor)
 
 
 @composite(public="nn.functional")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from corefw import dtypes
-from corefw.dispatch.declare import Index, composite, ops
+from corefw.dispatch.declare import Index, Statistic, composite, ops
 from corefw.dispatch.rules import real_floats
 from corefw.errors import DtypeError, ShapeError
 
@@ -28,21 +28,21 @@ def _linear_shape(input, weight, scale, sums, bias=None):
 
 
 @composite(dtype=real_floats, shape=_linear_shape, public="")
-def quantized_linear(input, weight: Index, scale: Index, sums: Index, bias=None):
+def quantized_linear(input, weight: Index, scale: Index, sums: Index, bias: Statistic = None):
     """The linear map by `weight`, of int8, times `scale`: the input is rounded to eight bits for the product.
 
     The 256 steps reach from the input's least number, or zero, to its greatest one, or zero, so that zero is a step.
     Sums are exact, in int32. It has no gradient.
 
     Args:
-        input: float32, shape (..., in).
+        input: float32 or a half type, shape (..., in).
         weight: int8, shape (out, in).
         scale: float32, one number or shape (out,).
         sums: those of the rows of `weight`, int32, shape (out,).
         bias: float32, shape (out,), or None.
 
     Returns:
-        float32, shape (..., out); NaN where the input has a number that is not finite.
+        of the input's dtype, shape (..., out); NaN where the input has a number that is not finite.
     """
     dtypes_given = [tensor.dtype for tensor in (input, weight, scale, sums)]
     if dtypes_given != [dtypes.float32, dtypes.int8, dtypes.float32, dtypes.int32]:

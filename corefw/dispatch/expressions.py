@@ -93,6 +93,7 @@ EXPRESSIONS = (
     *_floating("x y s", 2, lerp_number="fabs(s) < T(0.5) ? x + s * (y - x) : y - (1 - s) * (y - x)"),
     *_floating("x y", 60, pow="pow(x, y)"),
     *_floating("x y", 4, hypot="hypot(x, y)"),
+    *_floating("x", 1, angle="x != x ? x : x < 0 ? T(3.141592653589793) : 0", conj_physical="x"),
     *_floating("x", 1, deg2rad="x * T(0.017453292519943295)", rad2deg="x * T(57.295779513082323)"),
     # -- elementary functions ---------------------------------------------------------------------------------------
     *_floating("x", 3, sqrt="sqrt(x)", rsqrt="rsqrt(x)"),
@@ -105,16 +106,21 @@ EXPRESSIONS = (
     *_floating("x y", 30, atan2="atan2(x, y)"),
     *_floating("x", 8, sinc="a = T(3.141592653589793) * x; x == 0 ? 1 : sin(a) / a"),
     *_floating("x", 8, logit="log(x / (1 - x))"),
+    *_floating("x", 8, special_entr="x < 0 ? -INFINITY : x == 0 ? 0 : -(x * log(x))"),
     *_floating("x s t", 8, logit_clamped="p = x < s ? s : x > t ? t : x; log(p / (1 - p))"),
     *_floating(
         "x y",
         12,
         xlogy="(x == 0) & (y == y) ? 0 : x * log(y)",
+        special_xlog1py="(x == 0) & (y == y) ? 0 : x * log1p(y)",
         logaddexp="x == y ? x + T(0.6931471805599453) : (x > y ? x : y) + log1p(exp(-fabs(x - y)))",
         logaddexp2="x == y ? x + 1 : (x > y ? x : y) + T(1.4426950408889634) * log1p(exp2(-fabs(x - y)))",
     ),
     *_floating("x y", 1, sigmoid_backward="x * ((1 - y) * y)", tanh_backward="x * (1 - y * y)"),
     # -- special functions, in double ------------------------------------------------------------------------------
+    *_floating("x", 20, frexp_mantissa="mantissa_of(x)", frexp_exponent="exponent_of(x)"),
+    *_floating("x y", 40, ldexp="times_power_of_two(x, y)"),
+    *_floating("x", 60, special_erfcx="scaled_erfc(x)", special_log_ndtr="log_ndtr(x)"),
     *_floating("x", 60, lgamma="log_gamma(x)", digamma="digamma(x)"),
     *_floating("x y", 400, special_zeta="hurwitz_zeta(x, y)", igamma="gamma_p(x, y)", igammac="gamma_q(x, y)"),
     *_floating("x", 60, i0="modified_bessel_i0(x)", special_i0e="modified_bessel_i0e(x)"),
@@ -196,6 +202,8 @@ EXPRESSIONS = (
         mish_backward="z = y > 20 ? 20 : y; e = exp(z); n = e * (e + 2); m = n + 2; "
         "x * (n / m + 4 * z * (e * (e + 1) / m) / m)",
     ),
+    *_floating("x s t", 3, huber="a = fabs(x); a < s ? a * a * (T(0.5) * t) : (a - T(0.5) * s) * (s * t)"),
+    *_floating("x y s t", 2, huber_backward="d = y < -s ? -s : y > s ? s : y; x * (d * t)"),
     *_floating("x", 8, gelu="x * normcdf(x)"),
     *_floating("x", 8, gelu_tanh=f"x * sigmoid({_GELU_LOGIT.replace('y', 'x')})"),
     *_floating(
@@ -216,8 +224,8 @@ def statements(formula: str, element: str) -> str:
 
 #: the files of special_functions in the order in which one needs another
 _SPECIAL_FUNCTIONS = (
-    *("sums", "gamma", "incomplete_gamma_coefficients", "incomplete_gamma", "modified_bessel", "bessel", "airy"),
-    "polynomials",
+    *("sums", "floating_parts", "error_function", "gamma", "incomplete_gamma_coefficients", "incomplete_gamma"),
+    *("modified_bessel", "bessel", "airy", "polynomials"),
 )
 
 

@@ -1,7 +1,7 @@
 """The loss of labels whose places in time are not known."""
 
 from corefw.dispatch.backend import Kernel
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.library import OUT_OF_RANGE, fail
 
 
@@ -29,4 +29,4 @@ def kernels(lib):
             refuse("ctc_costs_backward", status, log_probs.shape[-1])
         return result
 
-    return [Kernel(function.__name__, function, REALS) for function in (ctc_costs, ctc_costs_backward)]
+    return [Kernel(function.__name__, function, FLOATS) for function in (ctc_costs, ctc_costs_backward)]

@@ -22,7 +22,9 @@ from corefw.dispatch.backend import Kernel
 from corefw.dispatch.expressions import ALIASES, CALLS, EXPRESSIONS, POWERS, Call
 from corefw.dispatch.registry import registry
 from corefw.errors import DtypeError
+from corefw_c.arrays import FLOATS
 from corefw_c.interface import numpy_function
+from corefw_c.library import fail
 
 #: dtypes by their numbers in array.h
 DTYPES = (
@@ -234,6 +236,20 @@ def _by_operands(table: dict[str, Callable]) -> dict[str, Callable]:
     return {"clamp": clamp, "lerp": lerp, "pow": pow}
 
 
+def _parts(table: dict[str, Callable], convert: Callable) -> Kernel:
+    """The kernel of the function with two results."""
+
+    def frexp(input):
+        names = "frexp_mantissa", "frexp_exponent"
+        mantissa, exponent = (table[name](input, out=np.empty_like(input)) for name in names)
+        integers = np.empty_like(exponent, np.int32)
+        if status := convert(id(exponent), id(integers)):
+            fail("frexp", status)
+        return mantissa, integers
+
+    return Kernel("frexp", frexp, FLOATS)
+
+
 def _choosing(choose: Callable) -> list[Kernel]:
     """The kernels of the function that takes each element from one of two arrays, of every dtype."""
 
@@ -262,6 +278,7 @@ def kernels(lib):
     made |= _calls(table) | {op: (function, op) for op, function in _by_operands(table).items()}
     return [
         *_choosing(table["choose"]),
+        _parts(table, lib.copy),
         *(
             Kernel(op, function, loops[name][1], out=True, numbers=function, looks_at=_LOOKS_AT.get(op, ()))
             for op, (function, name) in made.items()

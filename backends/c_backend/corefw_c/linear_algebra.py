@@ -8,7 +8,7 @@ import numpy as np
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import shape_rule
-from corefw_c.arrays import FLOATS, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.direct import direct
 from corefw_c.library import fail
 
@@ -98,6 +98,15 @@ def kernels(lib):
             fail("_int_mm", status)
         return output
 
+    def cross(input, other, dim):
+        shape = shape_rule("cross")(input.shape, other.shape, dim)
+        dim = input.shape.index(3) if dim is None else dim
+        input, other = (dense(np.broadcast_to(array, shape)) for array in (input, other))
+        output = empty(shape, input.dtype)
+        if status := lib.cross(id(input), id(other), dim, id(output)):
+            fail("cross", status)
+        return output
+
     return [
         product_of("matmul", NEITHER, 1, 3),
         product_of("matmul_adjoint", RIGHT, 2, 3),
@@ -106,5 +115,5 @@ def kernels(lib):
         product_of("bmm", NEITHER, 3, 3),
         Kernel("linear", direct(lib, "affine", linear, lib.products), NUMBERS),
         Kernel("_int_mm", int_mm, frozenset({dtypes.int8})),
-        *(Kernel(f.__name__, f, FLOATS) for f in (addmm, baddbmm, linear_gradients)),
+        *(Kernel(f.__name__, f, FLOATS) for f in (addmm, baddbmm, cross, linear_gradients)),
     ]

@@ -1,11 +1,9 @@
 """Layers with weights of int8."""
 
-import numpy as np
-
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import shape_rule
-from corefw_c.arrays import dense, empty
+from corefw_c.arrays import HALVES, dense, empty
 from corefw_c.library import fail
 
 
@@ -15,11 +13,11 @@ def kernels(lib):
 
     def quantized_linear(input, weight, scale, sums, bias):
         given = (input, weight, scale, sums) if bias is None else (input, weight, scale, sums, bias)
-        output = empty(shape_of(*(array.shape for array in given)), np.float32)
+        output = empty(shape_of(*(array.shape for array in given)), input.dtype)
         arrays = [dense(array) for array in given]
         addresses = [*map(id, arrays), 0][:5]
         if status := lib.quantized_linear(*addresses, lib.products, id(output)):
             fail("quantized_linear", status)
         return output
 
-    return [Kernel("quantized_linear", quantized_linear, frozenset({dtypes.float32}))]
+    return [Kernel("quantized_linear", quantized_linear, HALVES | {dtypes.float32})]

@@ -1,4 +1,4 @@
-"""Scans along one dimension: running sums, products and extremes."""
+"""Scans along one dimension: running sums, products and extremes, and linear recurrences."""
 
 from corefw import dtypes
 from corefw.dispatch.backend import Kernel
@@ -30,12 +30,20 @@ def kernels(lib):
 
         return kernel
 
+    def linear_recurrence(factor, input, dim):
+        factor, input = dense(factor), dense(input)
+        output = empty(input.shape, input.dtype)
+        if status := lib.linear_recurrence(id(factor), id(input), dim, id(output)):
+            fail("linear_recurrence", status)
+        return output
+
     summed = frozenset({dtypes.bool_, dtypes.uint8, dtypes.int32, dtypes.int64})
     return [
         Kernel("cumsum", running("cumsum", lib.cumsum), FLOATS),
         Kernel("cumsum", running("cumsum", lib.cumsum, INT64), summed),
         Kernel("cumprod", running("cumprod", lib.cumprod), FLOATS | {dtypes.int64}),
         Kernel("logcumsumexp", running("logcumsumexp", lib.logcumsumexp), FLOATS),
+        Kernel("linear_recurrence", linear_recurrence, FLOATS),
         Kernel("cummax", extreme("cummax", True), FLOATS | {dtypes.int64}),
         Kernel("cummin", extreme("cummin", False), FLOATS | {dtypes.int64}),
     ]

@@ -2,7 +2,7 @@
 
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import shape_rule
-from corefw_c.arrays import REALS, dense, empty
+from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.library import OUT_OF_RANGE, fail
 from corefw_c.positions import checked
 
@@ -20,7 +20,7 @@ def _kernel(op, compute):
             fail(op, status)
         return output
 
-    return Kernel(op, kernel, REALS)
+    return Kernel(op, kernel, FLOATS)
 
 
 def kernels(lib):

@@ -62,8 +62,7 @@ FORMULAS = (
         pow_number="y == 2 ? x * x : y == 3 ? x * x * x : y == -1 ? 1 / x : y == T(0.5) ? sqrt(x) : "
         "y == T(-0.5) ? rsqrt(x) : pow(x, y)",
     ),
-    *_of("floating", "x", special_erfcx="erfcx(x)", conj_physical="x"),
-    *_of("floating", "x", angle="x != x ? x : x < 0 ? T(3.141592653589793) : T(0)"),
+    *_of("floating", "x", special_erfcx="erfcx(x)"),
     *_of("real", "x y", nextafter="nextafter(x, y)"),
     *_of("half", "x y", nextafter="next_half((T)x, (T)y)"),
     # -- complex numbers --------------------------------------------------------------------------------------------

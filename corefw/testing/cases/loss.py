@@ -129,6 +129,12 @@ CASES = (
     ),
     Case("huber", huber_with_factor, attributes=({"threshold": 0.5, "factor": 2.0},)),
     Case(
+        "huber_backward",
+        lambda g, d, threshold, factor: g * factor * np.clip(d, -threshold, threshold),
+        shapes=PAIRS,
+        attributes=({"threshold": 0.5, "factor": 2.0},),
+    ),
+    Case(
         "smooth_l1_loss",
         elementwise(smooth_l1),
         shapes=PAIRS,

@@ -106,6 +106,7 @@ int cumsum(uintptr_t input, int dim, uintptr_t output);
 int cumprod(uintptr_t input, int dim, uintptr_t output);
 int logcumsumexp(uintptr_t input, int dim, uintptr_t output);
 int cumulative_extreme(uintptr_t input, int dim, int largest, uintptr_t values, uintptr_t indices);
+int linear_recurrence(uintptr_t factor, uintptr_t input, int dim, uintptr_t output);
 
 /* -- linear_algebra -- */
 /* output = beta * added + alpha * input @ other, for batches that broadcast; added: 0 for none, else it expands to the
@@ -114,9 +115,12 @@ int cumulative_extreme(uintptr_t input, int dim, int largest, uintptr_t values, 
 int matmul(uintptr_t input, uintptr_t other, uintptr_t added, int transposed, double beta, double alpha, int products,
            uintptr_t output);
 
+int cross(uintptr_t input, uintptr_t other, int dim, uintptr_t output);
+
 /* -- quantization -- */
-/* output = scale * input @ weight.T + bias, of float32, for an input that is rounded to 256 steps, and a weight of int8,
- * whose rows have the sums of int32. scale: one number or one for each row; bias may be absent. All contiguous. */
+/* output = scale * input @ weight.T + bias for an input that is rounded to 256 steps, and a weight of int8, whose rows have
+ * the sums of int32. scale: one number or one for each row, of float32, as the bias, which may be absent; output: of the
+ * input's dtype, float32 or a half type. All contiguous. */
 int quantized_linear(uintptr_t input, uintptr_t weight, uintptr_t scale, uintptr_t sums, uintptr_t bias, int products,
                      uintptr_t output);
 
@@ -203,6 +207,8 @@ int flip(uintptr_t input, const intptr_t *reversed, uintptr_t output); /* whethe
 int roll(uintptr_t input, const intptr_t *shifts, uintptr_t output);   /* 0 to size - 1, per dimension */
 int triangle(uintptr_t input, intptr_t diagonal, int lower, uintptr_t output);
 int constant_pad(uintptr_t input, const intptr_t *before, uintptr_t value, uintptr_t output); /* before: per dimension */
+enum padding_mode { REFLECTED, REPLICATED, CIRCULAR };
+int indexed_pad_backward(uintptr_t grad, const intptr_t *before, int mode, uintptr_t result); /* likewise */
 
 /* -- indexing, scattering, embedding -- */
 /* Blocks at positions: `index` is an index array for dimension `dim`, or, of `count` arrays for that many dimensions, the

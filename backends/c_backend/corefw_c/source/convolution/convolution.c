@@ -132,7 +132,7 @@ DEFINE_EVERY_SECOND(f64, 0, 3)
 #include "core/each_real.h"
 
 #define TEMPLATE "convolution/convolution_copy.inc"
-#include "convolution/each_storage.h"
+#include "core/each_storage.h"
 #define TEMPLATE "convolution/convolution_narrow.inc"
 #include "core/each_real.h"
 

@@ -57,6 +57,7 @@
 #define LOOP_1_2(dtypes, name, suffix, T, R, cost, ...) LOOP(1, 2, name##_##suffix, T, R, __VA_ARGS__)
 #define LOOP_1_3(dtypes, name, suffix, T, R, cost, ...) LOOP(1, 3, name##_##suffix, T, R, __VA_ARGS__)
 #define LOOP_2_1(dtypes, name, suffix, T, R, cost, ...) LOOP(2, 1, name##_##suffix, T, R, __VA_ARGS__)
+#define LOOP_2_2(dtypes, name, suffix, T, R, cost, ...) LOOP(2, 2, name##_##suffix, T, R, __VA_ARGS__)
 #define LOOP_2_3(dtypes, name, suffix, T, R, cost, ...) LOOP(2, 3, name##_##suffix, T, R, __VA_ARGS__)
 #define LOOP_3_1(dtypes, name, suffix, T, R, cost, ...) LOOP(3, 1, name##_##suffix, T, R, __VA_ARGS__)
 #define LIMITED_1_0(dtypes, name, suffix, T, R, cost, ...) LIMITED(1, name##_##suffix, T, R, __VA_ARGS__)
@@ -69,6 +70,7 @@
 #undef LOOP_1_2
 #undef LOOP_1_3
 #undef LOOP_2_1
+#undef LOOP_2_2
 #undef LOOP_2_3
 #undef LOOP_3_1
 #undef LIMITED_1_0
@@ -135,6 +137,7 @@
 #define LOOP_1_2(dtypes, name, suffix, T, R, cost, ...) dtypes(name, suffix, 1, 2, R, cost)
 #define LOOP_1_3(dtypes, name, suffix, T, R, cost, ...) dtypes(name, suffix, 1, 3, R, cost)
 #define LOOP_2_1(dtypes, name, suffix, T, R, cost, ...) dtypes(name, suffix, 2, 1, R, cost)
+#define LOOP_2_2(dtypes, name, suffix, T, R, cost, ...) dtypes(name, suffix, 2, 2, R, cost)
 #define LOOP_2_3(dtypes, name, suffix, T, R, cost, ...) dtypes(name, suffix, 2, 3, R, cost)
 #define LOOP_3_1(dtypes, name, suffix, T, R, cost, ...) dtypes(name, suffix, 3, 1, R, cost)
 #define LIMITED_1_0 LOOP_1_0

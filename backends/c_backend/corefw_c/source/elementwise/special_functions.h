@@ -24,6 +24,48 @@ SPECIAL double chebyshev_sum(const double *coefficients, int n, double x) {
     return (value - before) / 2;
 }
 
+/* The parts of floating-point numbers, and products with powers of two. */
+
+SPECIAL double mantissa_of(double x) {
+    int exponent;
+    return frexp(x, &exponent);
+}
+
+SPECIAL double exponent_of(double x) {
+    int exponent = 0;
+    if (!(fabs(x) < INFINITY)) return 0;
+    (void)frexp(x, &exponent);
+    return exponent;
+}
+
+SPECIAL double times_power_of_two(double x, double y) {
+    for (int i = 0; i < 3; i++) { /* enough to cross the range, from its end among the subnormal numbers */
+        const double step = y < -1022 ? -1022 : y > 1022 ? 1022 : y;
+        x *= exp2(step);
+        y -= step;
+    }
+    return x;
+}
+
+/* The complement of the error function without its exponential, and the logarithm of the normal distribution function. */
+
+/* exp(x**2) erfc(x); beyond 26, where one factor overflows, DLMF 7.12.1 */
+SPECIAL double scaled_erfc(double x) {
+    if (x < -27) return INFINITY;
+    if (x > 26) {
+        const double z = 1 / (2 * x * x);
+        const double series = 1 - z * (1 - 3 * z * (1 - 5 * z * (1 - 7 * z * (1 - 9 * z * (1 - 11 * z)))));
+        return series / (x * 1.77245385090551602730);
+    }
+    const double coarse = (float)x; /* whose square is exact */
+    return exp(coarse * coarse) * (exp((x - coarse) * (x + coarse)) * erfc(x));
+}
+
+SPECIAL double log_ndtr(double x) {
+    const double t = x * -0.70710678118654752440;
+    return t > 0.70710678118654752440 ? log(scaled_erfc(t) / 2) - t * t : log1p(erfc(-t) / -2);
+}
+
 /* The logarithm of the gamma function, its derivatives, and Hurwitz' zeta function. */
 
 #define EULER 0.57721566490153286061

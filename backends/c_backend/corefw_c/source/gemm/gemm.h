@@ -36,8 +36,10 @@ multiplication multiply_bf16, multiply_f16, multiply_bf16_by_pairs, multiply_bf1
 /* The product of int8, summed in int32: by pairs of int16, by dot products of four bytes, by tiles. */
 multiplication multiply_i8, multiply_i8_by_quads, multiply_i8_by_tiles;
 
-/* The same, of which c is made in float: step scale[j * scale_step] (sum - zero sums[j]) + bias[j]. */
+/* The same, of which c is made in float: step scale[j * scale_step] (sum - zero sums[j]) + bias[j]; it is rounded by
+ * `narrow` unless that is NULL. */
 struct dequantization {
+    void (*narrow)(ssize_t n, const void *floats, void *halves);
     float step;
     int32_t zero;
     const float *scale;

@@ -93,8 +93,10 @@ void put_dequantized(const struct product *p, ssize_t row, ssize_t column, int r
         bias[j] = d->bias ? d->bias[column + j] : 0;
     }
     for (int i = 0; i < rows; i++) {
-        float *c = (float *)p->c + (row + i) * p->c_row + column;
+        ssize_t at = (row + i) * p->c_row + column;
+        float floats[MOST_COLUMNS], *c = d->narrow ? floats : (float *)p->c + at;
         for (int j = 0; j < columns; j++)
             c[j] = (float)(int32_t)((uint32_t)sums[i * sums_row + j] - zeros[j]) * steps[j] + bias[j];
+        if (d->narrow) d->narrow(columns, floats, (uint16_t *)p->c + at);
     }
 }

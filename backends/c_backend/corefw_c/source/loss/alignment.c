@@ -5,24 +5,28 @@
 #include "core/memory.h"
 #include "core/sizes.h"
 #include "core/threads.h"
+#include "core/widening.h"
 
 #include <string.h>
 
 static const double IMPOSSIBLE = -1e30; /* the logarithm that stands for that of 0 (corefw/declarations/alignment.py) */
 enum { MARGIN = 16 };                   /* elements beside the states of a row, a register at least */
 enum { STEP_COST = 64 };                /* of one state at one time */
-enum { ROWS_OF_COSTS = 4, ROWS_OF_GRADIENT = 6 }; /* of a sample's scratch memory; those of each time come besides */
+enum { ROWS_OF_COSTS = 4, ROWS_OF_GRADIENT = 6 }; /* of a sample's scratch memory; those of each time come besides, and
+                                                     scores of half types, and their gradients, at one time */
+enum { GATHERED = 64 }; /* scores of half types that are widened at a time */
 
 /* Scores are [times][samples][classes]. A target of n labels has 2 n + 1 states: blanks and, at odd places, labels. */
 struct alignment_job {
     ssize_t times, samples, classes, labels, states;
-    ssize_t row;                        /* elements between rows of states, margins among them */
+    ssize_t row, memory;                /* elements between rows of states, margins among them, and between samples */
     int64_t *targets, *lengths, *sizes; /* one block, to be released: labels, times and numbers of labels of the samples */
     int64_t blank;
     bool zero_infinity;
     const void *x, *gradient;
     void *y;       /* the losses, or the gradient of x */
     void *scratch; /* rows of each sample */
+    struct half half; /* of x, gradient and y */
 };
 
 #define TEMPLATE "loss/alignment.inc"
@@ -50,7 +54,7 @@ static int read_labels(array targets, array lengths, array sizes, struct alignme
 /* Fill a job from scores of shape (T, N, C), targets (N, S) and lengths (N), and run it over the samples. */
 static int align(array x, array targets, array lengths, array sizes, ssize_t rows, range_task f32, range_task f64,
                  struct alignment_job *job) {
-    enum dtype dtype = dtype_of(x);
+    enum dtype dtype = computed_in(dtype_of(x));
     if (dtype != FLOAT32 && dtype != FLOAT64) return WRONG_DTYPE;
     if (x->ndim != 3 || targets->ndim != 2 || !is_contiguous(x) || !is_contiguous(targets)) return WRONG_SHAPE;
     job->times = x->shape[0], job->samples = x->shape[1], job->classes = x->shape[2], job->labels = targets->shape[1];
@@ -58,12 +62,13 @@ static int align(array x, array targets, array lengths, array sizes, ssize_t row
         !has_shape(sizes, 1, &job->samples) || !is_contiguous(sizes))
         return WRONG_SHAPE;
     if (dtype_of(targets) != INT64 || dtype_of(lengths) != INT64 || dtype_of(sizes) != INT64) return WRONG_DTYPE;
-    job->x = x->data;
+    job->x = x->data, job->half = half_of(dtype_of(x));
     job->states = size_plus(size_times(2, job->labels), 1);
     job->row = size_plus(job->states, 3 * MARGIN);
     int status = read_labels(targets, lengths, sizes, job);
     if (status) return status;
-    job->scratch = allocate_items(size_times(size_times(job->samples, rows), job->row), size_of(dtype));
+    job->memory = size_plus(size_times(rows, job->row), job->half.widen ? size_times(2, job->classes) : 0);
+    job->scratch = allocate_items(size_times(job->samples, job->memory), size_of(dtype));
     if (job->scratch) {
         ssize_t cost = size_times(size_times(STEP_COST, job->states), job->times);
         parallel_for(job->samples, grain_for(cost), dtype == FLOAT32 ? f32 : f64, job);

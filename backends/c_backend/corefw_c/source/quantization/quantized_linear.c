@@ -3,17 +3,19 @@
 #include "core/bits.h"
 #include "core/memory.h"
 #include "core/threads.h"
+#include "core/widening.h"
 #include "gemm/gemm.h"
 #include "kernels.h"
 
 #include <math.h>
 #include <stdint.h>
 
-enum { STEPS = 255, MIDDLE = 128, CHUNK = 1 << 14 };
+enum { STEPS = 255, MIDDLE = 128, CHUNK = 1 << 14, PART = 1 << 10 }; /* elements: of a task, and of halves widened at a time */
 
 struct rounding {
     ssize_t n;
-    const float *x;
+    const void *x;
+    struct half half; /* of x */
     int32_t (*extremes)[2]; /* of each chunk */
     float step, zero;
     int8_t *steps;
@@ -35,10 +37,15 @@ static void find_extremes(void *context, ssize_t begin, ssize_t end) {
     const struct rounding *r = context;
     for (ssize_t chunk = begin; chunk < end; chunk++) {
         int32_t low = 0, high = 0; /* zero is among the steps */
-        for (ssize_t i = chunk * CHUNK; i < end_of(r, chunk); i++) {
-            int32_t rank = rank_of(r->x[i]);
-            low = rank < low ? rank : low;
-            high = rank > high ? rank : high;
+        for (ssize_t from = chunk * CHUNK; from < end_of(r, chunk); from += PART) {
+            float copy[PART];
+            ssize_t n = end_of(r, chunk) - from < PART ? end_of(r, chunk) - from : PART;
+            const float *x = rows_at_f32(r->half, r->x, from, 1, n, n, copy);
+            for (ssize_t i = 0; i < n; i++) {
+                int32_t rank = rank_of(x[i]);
+                low = rank < low ? rank : low;
+                high = rank > high ? rank : high;
+            }
         }
         r->extremes[chunk][0] = low, r->extremes[chunk][1] = high;
     }
@@ -46,13 +53,17 @@ static void find_extremes(void *context, ssize_t begin, ssize_t end) {
 
 static void round_chunks(void *context, ssize_t begin, ssize_t end) {
     const struct rounding *r = context;
-    const float *from = r->x + begin * CHUNK, step = r->step, zero = r->zero;
-    int8_t *restrict to = r->steps + begin * CHUNK;
-    ssize_t n = end_of(r, end - 1) - begin * CHUNK;
-    for (ssize_t i = 0; i < n; i++) {
-        float x = rintf(from[i] / step) + zero;
-        x = x < 0 ? 0 : x > STEPS ? STEPS : x;
-        to[i] = (int8_t)((int32_t)x - MIDDLE);
+    const float step = r->step, zero = r->zero;
+    for (ssize_t from = begin * CHUNK; from < end_of(r, end - 1); from += PART) {
+        float copy[PART];
+        ssize_t n = end_of(r, end - 1) - from < PART ? end_of(r, end - 1) - from : PART;
+        const float *x = rows_at_f32(r->half, r->x, from, 1, n, n, copy);
+        int8_t *restrict to = r->steps + from;
+        for (ssize_t i = 0; i < n; i++) {
+            float y = rintf(x[i] / step) + zero;
+            y = y < 0 ? 0 : y > STEPS ? STEPS : y;
+            to[i] = (int8_t)((int32_t)y - MIDDLE);
+        }
     }
 }
 
@@ -77,8 +88,9 @@ int quantized_linear(uintptr_t input, uintptr_t weight, uintptr_t scale, uintptr
                      uintptr_t output) {
     if (!WRITABLE(output)) return READ_ONLY;
     array x = ARRAY(input), w = ARRAY(weight), s = ARRAY(scale), t = ARRAY(sums), b = ARRAY(bias), c = ARRAY(output);
-    if (dtype_of(x) != FLOAT32 || dtype_of(w) != INT8 || dtype_of(s) != FLOAT32 || dtype_of(t) != INT32 ||
-        (b && dtype_of(b) != FLOAT32) || dtype_of(c) != FLOAT32)
+    enum dtype dtype = dtype_of(x);
+    if (computed_in(dtype) != FLOAT32 || dtype_of(w) != INT8 || dtype_of(s) != FLOAT32 || dtype_of(t) != INT32 ||
+        (b && dtype_of(b) != FLOAT32) || dtype_of(c) != dtype)
         return WRONG_DTYPE;
     if (w->ndim != 2 || x->ndim < 1 || c->ndim < 1) return WRONG_SHAPE;
     ssize_t n = w->shape[0], k = w->shape[1], rows = 1;
@@ -90,16 +102,17 @@ int quantized_linear(uintptr_t input, uintptr_t weight, uintptr_t scale, uintptr
         !is_contiguous(c))
         return UNSUPPORTED;
     if (rows * n == 0) return OK;
-    struct rounding r = {.n = rows * k, .x = (const float *)x->data};
+    struct rounding r = {.n = rows * k, .x = x->data, .half = half_of(dtype)};
     ssize_t chunks = (r.n + CHUNK - 1) / CHUNK;
     r.extremes = allocate_items(chunks + 1, sizeof *r.extremes);
     r.steps = allocate_items(r.n + 1, 1);
     bool done = r.extremes && r.steps;
     if (done && !round_to_steps(&r)) {
-        float *to = (float *)c->data;
-        for (ssize_t i = 0; i < rows * n; i++) to[i] = NAN;
+        const float nan = NAN;
+        for (ssize_t i = 0; i < rows * n && !r.half.narrow; i++) ((float *)c->data)[i] = nan;
+        for (ssize_t i = 0; i < rows * n && r.half.narrow; i++) r.half.narrow(1, &nan, (uint16_t *)c->data + i);
     } else if (done) {
-        struct dequantization d = {r.step, (int32_t)r.zero - MIDDLE, (const float *)s->data, count_of(s) != 1,
+        struct dequantization d = {r.half.narrow, r.step, (int32_t)r.zero - MIDDLE, (const float *)s->data, count_of(s) != 1,
                                    (const int32_t *)t->data, b ? (const float *)b->data : NULL};
         struct product p = {.m = rows, .n = n, .k = k, .a = r.steps, .b = w->data, .added = &d, .c = c->data,
                             .a_row = k, .a_column = 1, .b_row = 1, .b_column = k, .c_row = n};

@@ -79,6 +79,14 @@ static char *data_of(array a) { return a ? a->data : NULL; }
 
 enum { CELL_COST = 2 }; /* elementary steps of a gate, computed by vectors */
 
+/* The sigmoid as a gate: as exact as `sigmoid` beside 1, and 0 where that is below 1e-37, in a shorter time. */
+static inline float gate_f32(float x) {
+    float y = x < -87 ? -87 : x > 87 ? 87 : x;
+    return x < -87 ? 0 : 1 / (1 + power_of_two_f32(y * -1.44269504f));
+}
+
+static inline double gate_f64(double x) { return sigmoid(x); }
+
 #define TEMPLATE "recurrent/recurrent.inc"
 #include "core/each_real.h"
 #define TEMPLATE "recurrent/recurrent_cells.inc"

@@ -1,5 +1,5 @@
 /* The products of recurrences of half types. Panels of the weight are packed once in a call, then meet the rows of each
- * step, which are few: pairs have an engine of their own for these. */
+ * step, which are often few: pairs have an engine of their own for these. */
 #include "recurrent/recurrent_halves.h"
 
 #include "core/memory.h"
@@ -82,9 +82,18 @@ static void pack_pairs(ssize_t k, int lines, const void *source, ssize_t line, s
 }
 
 static const struct engine few_pairs = {
-    .rows = PAIR_ROWS, .columns = PAIR_COLUMNS, .unit = 2, .size = 2, .right_bytes = PAIR_COLUMNS * sizeof(uint32_t),
+    .rows = PAIR_ROWS, .least_rows = 1, .columns = PAIR_COLUMNS, .unit = 2, .size = 2, .right_bytes = PAIR_COLUMNS * sizeof(uint32_t),
     .direct = true, .pack_right = pack_pairs, .multiply = multiply_pairs,
 };
+
+/* What multiplies so many rows: of a panel that does not stay in the first cache, more than a tile of few are multiplied by
+ * the engine of large products, whose tiles are higher. Its panels are halves of these. */
+static const struct engine *engine_for(const struct half_weight *of, ssize_t m) {
+    enum { NEAR = 256 };
+    return of->with == &few_pairs && m > PAIR_ROWS && of->k > NEAR ? &bf16_pairs : of->with;
+}
+#else
+static const struct engine *engine_for(const struct half_weight *of, ssize_t m) { return (void)m, of->with; }
 #endif
 
 const struct engine *step_engine(enum dtype dtype, int products) {
@@ -131,31 +140,39 @@ bool pack_half_weight(struct half_weight *of) {
 /* -- the products -- */
 struct half_step {
     const struct half_weight *weight;
-    ssize_t m, line, tile_bytes; /* bytes of a row of `left`, 0 if it is packed, and of a tile of rows */
+    const struct engine *with;
+    ssize_t m, tiles, line, tile_bytes; /* bytes of a row of `left`, 0 if it is packed, and of a tile of rows if it is */
     const char *left;
     float *c;
     ssize_t c_row;
     atomic_bool any_nan;
 };
 
+/* The first row of a tile: all have about as many. */
+static ssize_t tile_begin(const struct half_step *job, ssize_t tile) {
+    ssize_t least = job->with->least_rows, row = (tile * job->m / job->tiles + least - 1) / least * least;
+    return row < job->m ? row : job->m;
+}
+
 /* Panels begin to end. */
 static void times_panels(void *context, ssize_t begin, ssize_t end) {
     struct half_step *job = context;
-    const struct engine *e = job->weight->with;
-    ssize_t bytes = panel_bytes(job->weight), k = job->weight->k;
+    const struct engine *e = job->with;
+    ssize_t k = job->weight->k, bytes = parts_of(k, e->unit) * e->right_bytes;
     float sums[32 * 32] __attribute__((aligned(64)));
     bool any_nan = false;
     if (e->begin) e->begin();
     for (ssize_t i = begin; i < end; i++) {
         const char *panel = job->weight->packed + i * bytes, *next = i + 1 < end ? panel + bytes : panel;
         int columns = there(job->weight->columns, i, e->columns);
-        for (ssize_t t = 0; t * e->rows < job->m; t++) {
-            int rows = there(job->m, t, e->rows);
-            e->multiply(k, job->left + t * job->tile_bytes, job->line, panel, rows, columns, false, sums,
-                        t ? panel : next);
+        for (ssize_t t = 0; t < job->tiles; t++) {
+            ssize_t first = tile_begin(job, t);
+            int rows = (int)(tile_begin(job, t + 1) - first);
+            e->multiply(k, job->left + (job->line ? first * job->line : t * job->tile_bytes), job->line, panel, rows,
+                        columns, false, sums, t ? panel : next);
             for (int row = 0; row < rows; row++) {
                 const float *sum = sums + row * e->columns;
-                float *c = job->c + (t * e->rows + row) * job->c_row + i * e->columns;
+                float *c = job->c + (first + row) * job->c_row + i * e->columns;
                 memcpy(c, sum, (size_t)columns * sizeof *c);
                 for (int j = 0; j < columns && e->otherwise; j++) any_nan |= sum[j] != sum[j];
             }
@@ -176,18 +193,22 @@ static bool times_as_floats(const struct half_weight *of, ssize_t m, const uint1
 
 bool times_half_weight(const struct half_weight *of, ssize_t m, const uint16_t *a, float *c, ssize_t c_row) {
     enum { SPILL = 64 }; /* bytes that packing may overwrite */
-    const struct engine *e = of->with;
-    ssize_t k = of->k, tiles = parts_of(m, e->rows), units = parts_of(k, e->unit), line = units * e->unit * e->size;
-    ssize_t tile_bytes = e->direct ? e->rows * line : units * e->left_bytes;
-    char *left = allocate_items(size_plus(size_times(tiles, tile_bytes), SPILL), 1);
+    const struct engine *e = engine_for(of, m);
+    ssize_t k = of->k, units = parts_of(k, e->unit), line = units * e->unit * e->size;
+    struct half_step job = {.weight = of, .with = e, .m = m, .tiles = parts_of(m, e->rows), .line = e->direct ? line : 0,
+                            .tile_bytes = units * e->left_bytes, .c = c, .c_row = c_row};
+    ssize_t bytes = e->direct ? e->rows * line : job.tile_bytes;
+    char *left = allocate_items(size_plus(size_times(job.tiles, bytes), SPILL), 1);
     if (!left) return false;
-    for (ssize_t t = 0; t < tiles && !e->direct; t++)
-        e->pack_left(k, there(m, t, e->rows), a + t * e->rows * k, k, 1, left + t * tile_bytes);
+    for (ssize_t t = 0; t < job.tiles && !e->direct; t++) {
+        ssize_t first = tile_begin(&job, t);
+        e->pack_left(k, (int)(tile_begin(&job, t + 1) - first), a + first * k, k, 1, left + t * job.tile_bytes);
+    }
     for (ssize_t i = 0; i < m && e->direct; i++) {
         memcpy(left + i * line, a + i * k, (size_t)(k * e->size));
         memset(left + i * line + k * e->size, 0, (size_t)(line - k * e->size));
     }
-    struct half_step job = {of, m, e->direct ? line : 0, tile_bytes, left, c, c_row, false};
+    job.left = left;
     ssize_t panel_cost = k * e->columns / 16 * (m + 4);
     parallel_for(parts_of(of->columns, e->columns), grain_for(panel_cost), times_panels, &job);
     release(left);

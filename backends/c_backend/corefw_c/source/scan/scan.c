@@ -280,3 +280,54 @@ int logcumsumexp(uintptr_t input, int dim, uintptr_t output) {
     };
     return run_scan(ARRAY(input), dim, ARRAY(output), scans[computed_in(dtype)], dtype);
 }
+
+/* -- linear recurrences: y[i] = x[i] + factor[i] y[i - 1] -- */
+struct recurrence_lines {
+    struct lines lines;
+    const char *factor;
+    ssize_t itemsize;
+    void (*columns)(const void *factors, const void *inputs, void *outputs, ssize_t n, ssize_t stride, ssize_t width,
+                    double *totals);
+};
+
+#define TEMPLATE "scan/recurrence.inc"
+#include "core/each_real.h"
+
+static void recur_halves(const struct recurrence_lines *job, ssize_t first, ssize_t width, double *totals) {
+    const struct lines *lines = &job->lines;
+    float factor[PART], x[PART], y[PART];
+    for (ssize_t i = 0, rows, most = rows_of_part(lines, width); i < lines->n; i += rows) {
+        ssize_t at = first + i * lines->inner;
+        rows = lines->n - i < most ? lines->n - i : most;
+        widen_rows(lines->half, rows, width, (const uint16_t *)job->factor + at, lines->inner, factor);
+        widen_rows(lines->half, rows, width, (const uint16_t *)lines->x + at, lines->inner, x);
+        job->columns(factor, x, y, rows, width, width, totals);
+        narrow_rows(lines->half, rows, width, y, (uint16_t *)lines->y + at, lines->inner);
+    }
+}
+
+static void recur(void *context, ssize_t begin, ssize_t end) {
+    const struct recurrence_lines *job = context;
+    const struct lines *lines = &job->lines;
+    for (ssize_t piece = begin; piece < end; piece++) {
+        ssize_t width, first = begin_of(lines, piece, &width), at = first * job->itemsize;
+        double totals[STRIP];
+        for (ssize_t j = 0; j < width; j++) totals[j] = 0;
+        if (lines->half.widen) recur_halves(job, first, width, totals);
+        else job->columns(job->factor + at, lines->x + at, lines->y + at, lines->n, lines->inner, width, totals);
+    }
+}
+
+int linear_recurrence(uintptr_t factor, uintptr_t input, int dim, uintptr_t output) {
+    if (!WRITABLE(output)) return READ_ONLY;
+    array f = ARRAY(factor), x = ARRAY(input), y = ARRAY(output);
+    enum dtype dtype = dtype_of(x), wide = computed_in(dtype);
+    struct recurrence_lines job = {.factor = f->data, .itemsize = (ssize_t)size_of(dtype)};
+    ssize_t pieces = lay_lines(&job.lines, x, dim, y);
+    if (pieces < 0 || !same_shape(f, x) || !is_contiguous(f)) return WRONG_SHAPE;
+    if (dtype_of(f) != dtype || dtype_of(y) != dtype || (wide != FLOAT32 && wide != FLOAT64)) return WRONG_DTYPE;
+    job.columns = wide == FLOAT32 ? recurrence_columns_f32 : recurrence_columns_f64;
+    ssize_t width = job.lines.inner < STRIP ? job.lines.inner : STRIP;
+    parallel_for(pieces, grain_for(4 * job.lines.n * width), recur, &job);
+    return OK;
+}

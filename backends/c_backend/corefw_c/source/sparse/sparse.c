@@ -4,13 +4,16 @@
 #include "core/array.h"
 #include "kernels.h"
 #include "core/lanes.h"
+#include "core/memory.h"
+#include "core/storage.h"
 #include "core/threads.h"
+#include "core/widening.h"
 #include "indexing/positions.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-enum { STRIP_BYTES = 64 }; /* of a row that one thread writes to, where threads share the columns: a cache line */
+enum { STRIP_BYTES = 64 }; /* of a row of sums that one thread writes to, where threads share the columns: a cache line */
 
 struct sparse_job {
     ssize_t rows, columns, entries; /* of the sparse matrix */
@@ -19,6 +22,7 @@ struct sparse_job {
     const int64_t *crow, *col;
     char *output;
     atomic_bool outside; /* whether a position was */
+    atomic_bool no_memory;
 };
 
 /* Where the entries of a row begin and how many there are; none, and a note, if they lie outside of those that exist. */
@@ -41,7 +45,13 @@ static inline ssize_t find_column(struct sparse_job *job, ssize_t entry) {
 }
 
 #define TEMPLATE "sparse/sparse.inc"
-#include "core/each_real.h"
+#include "core/each_storage.h"
+
+/* The tasks for each type of elements. */
+#define TASKS(name) {[FLOAT16] = name##_f16, [BFLOAT16] = name##_bf16, [FLOAT32] = name##_f32, [FLOAT64] = name##_f64}
+static const range_task multiply_rows[NO_DTYPE + 1] = TASKS(multiply_rows);
+static const range_task scatter_strips[NO_DTYPE + 1] = TASKS(scatter_strips);
+static const range_task sample_rows[NO_DTYPE + 1] = TASKS(sample_rows);
 
 /* Whether an array is a contiguous one of these sizes; the second is -1 for a vector. */
 static bool is_of(array a, ssize_t first, ssize_t second) {
@@ -57,6 +67,7 @@ static enum status read_pattern(array crow, array col, ssize_t columns, struct s
     job->crow = (const int64_t *)crow->data, job->col = (const int64_t *)col->data;
     job->rows = crow->shape[0] - 1, job->columns = columns, job->entries = col->shape[0];
     atomic_init(&job->outside, false);
+    atomic_init(&job->no_memory, false);
     return OK;
 }
 
@@ -66,12 +77,13 @@ static bool is_impossible(const struct sparse_job *job) {
     return job->entries && !job->columns;
 }
 
-static enum status finish(struct sparse_job *job) { return atomic_load(&job->outside) ? OUT_OF_RANGE : OK; }
+static enum status finish(struct sparse_job *job) {
+    return atomic_load(&job->no_memory) ? NO_MEMORY : atomic_load(&job->outside) ? OUT_OF_RANGE : OK;
+}
 
 static enum dtype common_dtype(array a, array b, array c) {
     enum dtype dtype = dtype_of(a);
-    bool is_real = dtype == FLOAT32 || dtype == FLOAT64;
-    return is_real && dtype_of(b) == dtype && dtype_of(c) == dtype ? dtype : NO_DTYPE;
+    return multiply_rows[dtype] && dtype_of(b) == dtype && dtype_of(c) == dtype ? dtype : NO_DTYPE;
 }
 
 static ssize_t entries_per_row(const struct sparse_job *job) { return job->entries / (job->rows + 1) + 1; }
@@ -87,8 +99,7 @@ int csr_matmul(uintptr_t values, uintptr_t other, uintptr_t crow, uintptr_t col,
     if (status) return status;
     if (!is_of(v, job.entries, -1) || !is_of(y, job.rows, job.n)) return WRONG_SHAPE;
     if (is_impossible(&job)) return OUT_OF_RANGE;
-    parallel_for(job.rows, grain_for(8 + entries_per_row(&job) * (4 + job.n / 4)),
-                 dtype == FLOAT32 ? multiply_rows_f32 : multiply_rows_f64, &job);
+    parallel_for(job.rows, grain_for(8 + entries_per_row(&job) * (4 + job.n / 4)), multiply_rows[dtype], &job);
     return finish(&job);
 }
 
@@ -103,9 +114,8 @@ int csr_transposed_matmul(uintptr_t values, uintptr_t other, uintptr_t crow, uin
     if (status) return status;
     if (!is_of(v, job.entries, -1) || x->shape[0] != job.rows || !is_of(y, job.columns, job.n)) return WRONG_SHAPE;
     if (is_impossible(&job)) return OUT_OF_RANGE;
-    ssize_t strip = STRIP_BYTES / (ssize_t)size_of(dtype), strips = (job.n + strip - 1) / strip;
-    parallel_for(strips, grain_for(job.columns + job.entries * (4 + strip / 4)),
-                 dtype == FLOAT32 ? scatter_strips_f32 : scatter_strips_f64, &job);
+    ssize_t strip = STRIP_BYTES / (ssize_t)size_of(computed_in(dtype)), strips = (job.n + strip - 1) / strip;
+    parallel_for(strips, grain_for(job.columns + job.entries * (4 + strip / 4)), scatter_strips[dtype], &job);
     return finish(&job);
 }
 
@@ -120,7 +130,6 @@ int csr_sampled_matmul(uintptr_t left, uintptr_t right, uintptr_t crow, uintptr_
     if (status) return status;
     if (a->shape[0] != job.rows || b->shape[1] != job.n || !is_of(y, job.entries, -1)) return WRONG_SHAPE;
     if (is_impossible(&job)) return OUT_OF_RANGE;
-    parallel_for(job.rows, grain_for(8 + entries_per_row(&job) * (4 + job.n / 4)),
-                 dtype == FLOAT32 ? sample_rows_f32 : sample_rows_f64, &job);
+    parallel_for(job.rows, grain_for(8 + entries_per_row(&job) * (4 + job.n / 4)), sample_rows[dtype], &job);
     return finish(&job);
 }

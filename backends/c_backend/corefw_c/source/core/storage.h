@@ -1,0 +1,59 @@
+/* Registers of elements as they lie in memory: real numbers, or half types, which are widened on their way from it and
+ * rounded on their way back. Kernels that read elements many times take them so (each_storage.h), others by widening.h. */
+#ifndef COREFW_STORAGE_H
+#define COREFW_STORAGE_H
+
+#include "core/halves.h"
+
+#if defined(__F16C__) || defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
+#define REGISTER_BYTES 64
+#elif defined(__AVX2__)
+#define REGISTER_BYTES 32
+#else
+#define REGISTER_BYTES 16
+#endif
+
+typedef float register_floats __attribute__((vector_size(REGISTER_BYTES)));
+typedef uint32_t register_bits __attribute__((vector_size(REGISTER_BYTES)));
+typedef uint16_t register_halves __attribute__((vector_size(REGISTER_BYTES / 2)));
+typedef float unaligned_floats __attribute__((vector_size(REGISTER_BYTES), aligned(sizeof(float)), may_alias));
+typedef double unaligned_doubles __attribute__((vector_size(REGISTER_BYTES), aligned(sizeof(double)), may_alias));
+typedef register_halves unaligned_halves __attribute__((aligned(1), may_alias));
+
+static inline register_floats load_bf16(const uint16_t *from) {
+    return (register_floats)(__builtin_convertvector(*(const unaligned_halves *)from, register_bits) << 16);
+}
+
+static inline void store_bf16(register_floats x, uint16_t *to) {
+    register_bits bits = (register_bits)x, rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+    register_bits nan = (register_bits)(x != x), quiet = (bits >> 16 & 0x8000) | 0x7FC0;
+    *(unaligned_halves *)to = __builtin_convertvector((quiet & nan) | (rounded & ~nan), register_halves);
+}
+
+static inline register_floats load_f16(const uint16_t *from) {
+#if defined(__AVX512F__)
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)from));
+#elif defined(__F16C__)
+    return _mm256_cvtph_ps(_mm_loadu_si128((const void *)from));
+#else
+    register_floats x;
+    for (size_t i = 0; i < sizeof x / sizeof x[0]; i++) x[i] = float_of_float16(from[i]);
+    return x;
+#endif
+}
+
+static inline void store_f16(register_floats x, uint16_t *to) {
+#if defined(__AVX512F__)
+    _mm256_storeu_si256((void *)to, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__F16C__)
+    _mm_storeu_si128((void *)to, _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+#else
+    for (size_t i = 0; i < sizeof x / sizeof x[0]; i++) to[i] = float16_bits(x[i]);
+#endif
+}
+
+#endif
