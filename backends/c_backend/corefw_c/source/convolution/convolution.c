@@ -136,52 +136,7 @@ DEFINE_EVERY_SECOND(f64, 0, 3)
 #define TEMPLATE "convolution/convolution_narrow.inc"
 #include "core/each_real.h"
 
-/* Whether Winograd's algorithm fits: images, weights of 3 x 3 one by one, and enough channels and tiles to pay for
- * the transforms. */
-static bool suits_winograd(const struct convolution *p, ssize_t fewest_tiles) {
-    if (p->axes != 2 || p->in_channels < FEWEST_CHANNELS || p->out_channels < FEWEST_CHANNELS) return false;
-    ssize_t tiles = p->samples;
-    for (int i = 0; i < 2; i++) {
-        const struct axis *a = &p->axis[i];
-        if (a->kernel != 3 || a->stride != 1 || a->dilation != 1 || a->out < 4) return false;
-        tiles *= (a->out + 1) / 2;
-    }
-    return tiles >= fewest_tiles;
-}
-
-/* The tiles of 2 x 2 results as places of a convolution whose windows are the inputs that each of them takes. */
-static struct convolution tiles_of_inputs(const struct convolution *p) {
-    struct convolution q = *p;
-    q.transposed = false;
-    q.planes = q.out_size = 1;
-    q.taps = 16;
-    for (int i = 0; i < 2; i++) {
-        ssize_t out = (p->axis[i].out + 1) / 2, padding = p->transposed ? 2 - p->axis[i].padding : p->axis[i].padding;
-        q.axis[i] = (struct axis){.in = p->axis[i].in,
-                                  .out = out,
-                                  .kernel = 4,
-                                  .stride = 2,
-                                  .dilation = 1,
-                                  .padding = padding,
-                                  .planes = 2,
-                                  .passes = 1,
-                                  .after = 1,
-                                  .last = out};
-        q.planes *= 2;
-        q.out_size *= out;
-    }
-    return q;
-}
-
-/* The same with windows of the results themselves. */
-static struct convolution tiles_of_results(const struct convolution *p) {
-    struct convolution q = tiles_of_inputs(p);
-    q.in_channels = p->out_channels;
-    q.in_size = p->out_size;
-    q.taps = 4;
-    for (int i = 0; i < 2; i++) q.axis[i].in = p->axis[i].out, q.axis[i].kernel = 2, q.axis[i].padding = 0;
-    return q;
-}
+#include "convolution/winograd.h"
 
 struct spread {
     double largest, total; /* of magnitudes */

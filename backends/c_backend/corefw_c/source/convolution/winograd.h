@@ -1,0 +1,77 @@
+/* Which tiles Winograd's algorithm takes, and where they lie (winograd.inc has the transforms). */
+#ifndef COREFW_WINOGRAD_H
+#define COREFW_WINOGRAD_H
+
+#include "convolution/convolution_geometry.h"
+#include "convolution/convolution_storage.h"
+
+enum {
+    MOST_SIZE = 4, /* of a tile: results a side, */
+    MOST_SIDE = 6, /* and inputs a side */
+};
+
+/* Whether Winograd's algorithm fits: images, weights of 3 x 3 one by one, and enough channels and tiles to pay for
+ * the transforms. */
+static inline bool suits_winograd(const struct convolution *p, ssize_t fewest_tiles) {
+    if (p->axes != 2 || p->in_channels < FEWEST_CHANNELS || p->out_channels < FEWEST_CHANNELS) return false;
+    ssize_t tiles = p->samples;
+    for (int i = 0; i < 2; i++) {
+        const struct axis *a = &p->axis[i];
+        if (a->kernel != 3 || a->stride != 1 || a->dilation != 1 || a->out < 4) return false;
+        tiles *= blocks_of(a->out, 2);
+    }
+    return tiles >= fewest_tiles;
+}
+
+/* The products of a plane of results for a pair of channels. */
+static inline ssize_t products_of_plane(const struct convolution *p, int size) {
+    return (size + 2) * (size + 2) * blocks_of(p->axis[0].out, size) * blocks_of(p->axis[1].out, size);
+}
+
+/* The size of tiles: 4 by 4 results are exact enough where they are rounded to a half type, and have fewer products but for the
+ * smallest images. */
+static inline int tile_size(const struct convolution *p, const struct storage *stored) {
+    return stored->half.widen && products_of_plane(p, 4) < products_of_plane(p, 2) ? 4 : 2;
+}
+
+/* A function of winograd.inc for tiles of a size, which is a constant to it. */
+#define BY_SIZE(function, size, ...)                                                                                   \
+    ((size) == 2 || sizeof(REAL) > sizeof(float) ? function(2, __VA_ARGS__) : function(4, __VA_ARGS__))
+
+/* The tiles as places of a convolution whose windows are the inputs that each of them takes. */
+static inline struct convolution tiles_of_inputs(const struct convolution *p, int size) {
+    struct convolution q = *p;
+    q.transposed = false;
+    q.planes = q.out_size = q.taps = 1;
+    for (int i = 0; i < 2; i++) {
+        ssize_t out = blocks_of(p->axis[i].out, size);
+        ssize_t padding = p->transposed ? 2 - p->axis[i].padding : p->axis[i].padding;
+        q.axis[i] = (struct axis){.in = p->axis[i].in,
+                                  .out = out,
+                                  .kernel = size + 2,
+                                  .stride = size,
+                                  .dilation = 1,
+                                  .padding = padding,
+                                  .planes = size,
+                                  .passes = 1,
+                                  .after = 1,
+                                  .last = out};
+        q.planes *= size;
+        q.taps *= size + 2;
+        q.out_size *= out;
+    }
+    return q;
+}
+
+/* The same with windows of the results themselves. */
+static inline struct convolution tiles_of_results(const struct convolution *p, int size) {
+    struct convolution q = tiles_of_inputs(p, size);
+    q.in_channels = p->out_channels;
+    q.in_size = p->out_size;
+    q.taps = size * size;
+    for (int i = 0; i < 2; i++)
+        q.axis[i].in = p->axis[i].out, q.axis[i].kernel = size, q.axis[i].padding = 0;
+    return q;
+}
+
+#endif
