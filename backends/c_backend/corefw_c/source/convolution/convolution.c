@@ -23,7 +23,7 @@ enum {
     NARROW_BYTES = 32 << 10,    /* of a slab with few channels: it stays in the first-level cache */
     PARTIAL_BYTES = 8 << 20,    /* of the partial sums of a weight's gradient */
     MOST_PLACES = 1024,         /* of a slab */
-    FEWEST_PLACES = 128,
+    FEWEST_PLACES = 128,        /* of one, or results of tiles */
     PLACES = 8,                 /* vectors of places at a time: as many sums as hide the time of an addition */
 };
 
@@ -39,11 +39,13 @@ enum {
     FEWEST_TILES = 48,
     FEWEST_SUMMED = 64,        /* tiles for a gradient of weights */
     WIDEST_SPREAD = 256,       /* the largest magnitude in a sample by the mean of the others */
+    FEW_TILES = 128,           /* that are all transformed before they are multiplied, */
+    CHANNELS_AT_ONCE = 64,     /* by the weights of so many channels, which stay in the second-level cache */
     CHANNEL_BLOCK = 32,        /* channels whose weights are transformed together */
     SPREAD_BLOCK = 1 << 13,    /* elements whose magnitudes are summed together */
     OWN_BYTES = 512 << 10,     /* of a thread's transformed elements: half of the second-level cache */
     SHARED_BYTES = 8 << 20,    /* of those that all threads share: a part of the third-level cache */
-    SPLIT_BYTES = 4 << 20,     /* of the sums of all splits of a weight's gradient, */
+    SPLIT_BYTES = 2 << 20,     /* of the sums of all splits of a weight's gradient, */
     FEWEST_SPLITS = 4,         /* if there are so many */
     FEWEST_SLABS = 16,         /* of a weight's gradient, if there are enough tiles, */
     MOST_TILES = 64,           /* and the tiles of each */
@@ -77,15 +79,19 @@ static ssize_t depth_of_blocks(ssize_t k) {
     return k > 0 ? (k + blocks - 1) / blocks : 1;
 }
 
-/* Slabs that fit the cache, and at least `parts` of them if that leaves enough work in each. */
-static struct slabs cut_for_cache(const struct convolution *p, size_t size, ssize_t most, ssize_t parts) {
+/* Slabs that fit the cache, and at least `parts` of them if that leaves `fewest` places in each. */
+static struct slabs cut_into_parts(const struct convolution *p, size_t size, ssize_t most, ssize_t fewest, ssize_t parts) {
     ssize_t all = p->samples;
     for (int i = 0; i < p->axes; i++) all *= p->axis[i].last - p->axis[i].first;
     ssize_t places = SLAB_BYTES / (ssize_t)size / p->planes / (p->in_channels > 0 ? p->in_channels : 1);
     if (places > most) places = most;
     if (places > all / parts) places = all / parts;
-    if (places < FEWEST_PLACES) places = FEWEST_PLACES;
+    if (places < fewest) places = fewest;
     return cut_into_slabs(p, places);
+}
+
+static struct slabs cut_for_cache(const struct convolution *p, size_t size, ssize_t most, ssize_t parts) {
+    return cut_into_parts(p, size, most, FEWEST_PLACES, parts);
 }
 
 static ssize_t narrow_places(const struct convolution *p, size_t size) {
@@ -201,7 +207,9 @@ int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, co
     if (wide) stored->half.widen(count_of(b), b->data, wide);
     void *from = x->data, *by = w->data, *plus = b && !wide ? b->data : NULL, *to = y->data;
     bool done = b && !plus && !wide ? false
-                : pairs            ? convolve_packed(pairs, &p, &order, from, by, wide, to)
+                : pairs            ? (products == BY_PAIRS && beats_pairs(&p, FEWEST_TILES) &&
+                           convolve_winograd_f32(4, &p, stored, from, by, wide, to)) ||
+                              convolve_packed(pairs, &p, &order, from, by, wide, to)
                 : dtype == FLOAT64 ? convolve_f64(&p, &order, stored, from, by, plus, to)
                                    : convolve_f32(&p, &order, stored, from, by, wide ? wide : plus, to);
     release(wide);
@@ -230,7 +238,9 @@ int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const 
     }
     void *from = x->data, *by = g->data, *to = w->data;
     const struct engine *pairs = is_narrow(&p) ? NULL : engine_of(dtype, products);
-    bool done = pairs              ? weight_gradient_packed(pairs, &p, from, by, to)
+    bool done = pairs              ? (products == BY_PAIRS && groups == 1 && beats_pairs(&p, FEWEST_SUMMED) &&
+                           weight_gradient_winograd_f32(4, &p, stored, from, by, to)) ||
+                              weight_gradient_packed(pairs, &p, from, by, to)
                 : dtype == FLOAT64 ? weight_gradient_f64(&p, stored, from, by, to)
                                    : weight_gradient_f32(&p, stored, from, by, to);
     return done ? OK : NO_MEMORY;

@@ -34,6 +34,11 @@ static inline int tile_size(const struct convolution *p, const struct storage *s
     return stored->half.widen && products_of_plane(p, 4) < products_of_plane(p, 2) ? 4 : 2;
 }
 
+/* Whether tiles of 4 by 4 results in float32 beat the products of all, of pairs of bfloat16, twice as many at a time. */
+static inline bool beats_pairs(const struct convolution *p, ssize_t fewest_tiles) {
+    return suits_winograd(p, fewest_tiles) && 2 * products_of_plane(p, 4) < p->taps * p->out_size;
+}
+
 /* A function of winograd.inc for tiles of a size, which is a constant to it. */
 #define BY_SIZE(function, size, ...)                                                                                   \
     ((size) == 2 || sizeof(REAL) > sizeof(float) ? function(2, __VA_ARGS__) : function(4, __VA_ARGS__))
