@@ -40,7 +40,7 @@ enum {
     FEWEST_SUMMED = 64,        /* tiles for a gradient of weights */
     WIDEST_SPREAD = 256,       /* the largest magnitude in a sample by the mean of the others */
     FEW_TILES = 128,           /* that are all transformed before they are multiplied, */
-    CHANNELS_AT_ONCE = 64,     /* by the weights of so many channels, which stay in the second-level cache */
+    CHANNELS_AT_ONCE = 256,    /* by the weights of so many channels, which stay in the second-level cache */
     CHANNEL_BLOCK = 32,        /* channels whose weights are transformed together */
     SPREAD_BLOCK = 1 << 13,    /* elements whose magnitudes are summed together */
     OWN_BYTES = 512 << 10,     /* of a thread's transformed elements: half of the second-level cache */
@@ -144,10 +144,6 @@ DEFINE_EVERY_SECOND(f64, 0, 3)
 
 #include "convolution/winograd.h"
 
-struct spread {
-    double largest, total; /* of magnitudes */
-};
-
 #define TEMPLATE "convolution/winograd.inc"
 #include "core/each_real.h"
 #define TEMPLATE "convolution/convolution_winograd.inc"
@@ -171,10 +167,10 @@ static const struct engine *engine_of(enum dtype dtype, int products) {
 /* How arrays of a type are read; NULL for types that are not convolved. */
 static const struct storage *storage_of(enum dtype dtype) {
     static const struct storage stored[] = {
-        {FLOAT32, sizeof(float), {NULL, NULL}, lay_out_f32},
-        {FLOAT64, sizeof(double), {NULL, NULL}, lay_out_f64},
-        {BFLOAT16, 2, {widen_bfloat16, narrow_bfloat16}, lay_out_bf16},
-        {FLOAT16, 2, {widen_float16, narrow_float16}, lay_out_f16},
+        {FLOAT32, sizeof(float), {NULL, NULL}, lay_out_f32, measure_spread_f32},
+        {FLOAT64, sizeof(double), {NULL, NULL}, lay_out_f64, measure_spread_f64},
+        {BFLOAT16, 2, {widen_bfloat16, narrow_bfloat16}, lay_out_bf16, measure_spread_bf16},
+        {FLOAT16, 2, {widen_float16, narrow_float16}, lay_out_f16, measure_spread_f16},
     };
     for (size_t i = 0; i < sizeof stored / sizeof *stored; i++)
         if (stored[i].dtype == dtype) return &stored[i];
