@@ -33,11 +33,8 @@ enum {
     FEW_COLUMNS = 32, /* columns of a weight's gradient up to which panels do not pay */
 };
 
-/* Winograd's algorithm: where it pays and is exact enough, and its blocks. */
+/* Winograd's algorithm: where it is exact enough, and its blocks. */
 enum {
-    FEWEST_CHANNELS = 16,
-    FEWEST_TILES = 48,
-    FEWEST_SUMMED = 64,        /* tiles for a gradient of weights */
     WIDEST_SPREAD = 256,       /* the largest magnitude in a sample by the mean of the others */
     FEW_TILES = 128,           /* that are all transformed before they are multiplied, */
     CHANNELS_AT_ONCE = 256,    /* by the weights of so many channels, which stay in the second-level cache */

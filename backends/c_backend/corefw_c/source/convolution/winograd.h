@@ -5,10 +5,25 @@
 #include "convolution/convolution_geometry.h"
 #include "convolution/convolution_storage.h"
 
+/* Where it pays. */
+enum {
+    FEWEST_CHANNELS = 16,
+    FEWEST_TILES = 48,  /* of 2 by 2 results, */
+    FEWEST_SUMMED = 64, /* for a gradient of weights */
+};
+
 enum {
     MOST_SIZE = 4, /* of a tile: results a side, */
     MOST_SIDE = 6, /* and inputs a side */
 };
+
+/* The points of tiles of 4 by 4 results, and what their rows in the matrix of weights are multiplied by. */
+#define POINT_A ((REAL)5 / 8)
+#define POINT_B ((REAL)3 / 2)
+#define SQUARE_A (POINT_A * POINT_A)
+#define SQUARE_B (POINT_B * POINT_B)
+#define SCALE_A (1 / (2 * SQUARE_A * (SQUARE_A - SQUARE_B)))
+#define SCALE_B (1 / (2 * SQUARE_B * (SQUARE_B - SQUARE_A)))
 
 /* Whether Winograd's algorithm fits: images, weights of 3 x 3 one by one, and enough channels and tiles to pay for
  * the transforms. */
@@ -42,7 +57,8 @@ static inline bool beats_pairs(const struct convolution *p, ssize_t fewest_tiles
     return suits_winograd(p, fewest_tiles) && 20 * products_of_plane(p, 4) < 7 * p->taps * p->out_size;
 }
 
-/* A function of winograd.inc for tiles of a size, which is a constant to it. */
+/* A function whose first argument, the size of tiles, is a constant, and its call. */
+#define OF_SIZE static inline __attribute__((always_inline))
 #define BY_SIZE(function, size, ...)                                                                                   \
     ((size) == 2 || sizeof(REAL) > sizeof(float) ? function(2, __VA_ARGS__) : function(4, __VA_ARGS__))
 
