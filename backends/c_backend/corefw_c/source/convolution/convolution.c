@@ -199,10 +199,10 @@ int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, co
     float *wide = b && stored->half.widen ? allocate_items(count_of(b), sizeof *wide) : NULL; /* the bias */
     if (wide) stored->half.widen(count_of(b), b->data, wide);
     void *from = x->data, *by = w->data, *plus = b && !wide ? b->data : NULL, *to = y->data;
-    bool done = b && !plus && !wide ? false
-                : pairs            ? (products == BY_PAIRS && beats_pairs(&p, FEWEST_TILES) &&
-                           convolve_winograd_f32(4, &p, stored, from, by, wide, to)) ||
-                              convolve_packed(pairs, &p, &order, from, by, wide, to)
+    bool memory = !b || plus || wide, tiles = pairs && products == BY_PAIRS && beats_pairs(&p, FEWEST_TILES);
+    bool done = !memory ? false
+                : tiles && convolve_winograd_f32(4, &p, stored, from, by, wide, to) ? true
+                : pairs            ? convolve_packed(pairs, &p, &order, from, by, wide, to)
                 : dtype == FLOAT64 ? convolve_f64(&p, &order, stored, from, by, plus, to)
                                    : convolve_f32(&p, &order, stored, from, by, wide ? wide : plus, to);
     release(wide);
@@ -231,9 +231,9 @@ int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const 
     }
     void *from = x->data, *by = g->data, *to = w->data;
     const struct engine *pairs = is_narrow(&p) ? NULL : engine_of(dtype, products);
-    bool done = pairs              ? (products == BY_PAIRS && groups == 1 && beats_pairs(&p, FEWEST_SUMMED) &&
-                           weight_gradient_winograd_f32(4, &p, stored, from, by, to)) ||
-                              weight_gradient_packed(pairs, &p, from, by, to)
+    bool tiles = pairs && products == BY_PAIRS && groups == 1 && beats_pairs(&p, FEWEST_SUMMED);
+    bool done = tiles && weight_gradient_winograd_f32(4, &p, stored, from, by, to) ? true
+                : pairs            ? weight_gradient_packed(pairs, &p, from, by, to)
                 : dtype == FLOAT64 ? weight_gradient_f64(&p, stored, from, by, to)
                                    : weight_gradient_f32(&p, stored, from, by, to);
     return done ? OK : NO_MEMORY;
