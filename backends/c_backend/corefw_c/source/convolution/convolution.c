@@ -23,7 +23,7 @@ enum {
     NARROW_BYTES = 32 << 10,    /* of a slab with few channels: it stays in the first-level cache */
     PARTIAL_BYTES = 8 << 20,    /* of the partial sums of a weight's gradient */
     MOST_PLACES = 1024,         /* of a slab */
-    FEWEST_PLACES = 128,
+    FEWEST_PLACES = 128,        /* of one, or results of tiles */
     PLACES = 8,                 /* vectors of places at a time: as many sums as hide the time of an addition */
 };
 
@@ -33,17 +33,16 @@ enum {
     FEW_COLUMNS = 32, /* columns of a weight's gradient up to which panels do not pay */
 };
 
-/* Winograd's algorithm: where it pays and is exact enough, and its blocks. */
+/* Winograd's algorithm: where it is exact enough, and its blocks. */
 enum {
-    FEWEST_CHANNELS = 16,
-    FEWEST_TILES = 48,
-    FEWEST_SUMMED = 64,        /* tiles for a gradient of weights */
     WIDEST_SPREAD = 256,       /* the largest magnitude in a sample by the mean of the others */
+    FEW_TILES = 128,           /* that are all transformed before they are multiplied, */
+    CHANNELS_AT_ONCE = 256,    /* by the weights of so many channels, which stay in the second-level cache */
     CHANNEL_BLOCK = 32,        /* channels whose weights are transformed together */
     SPREAD_BLOCK = 1 << 13,    /* elements whose magnitudes are summed together */
     OWN_BYTES = 512 << 10,     /* of a thread's transformed elements: half of the second-level cache */
     SHARED_BYTES = 8 << 20,    /* of those that all threads share: a part of the third-level cache */
-    SPLIT_BYTES = 4 << 20,     /* of the sums of all splits of a weight's gradient, */
+    SPLIT_BYTES = 2 << 20,     /* of the sums of all splits of a weight's gradient, */
     FEWEST_SPLITS = 4,         /* if there are so many */
     FEWEST_SLABS = 16,         /* of a weight's gradient, if there are enough tiles, */
     MOST_TILES = 64,           /* and the tiles of each */
@@ -77,15 +76,19 @@ static ssize_t depth_of_blocks(ssize_t k) {
     return k > 0 ? (k + blocks - 1) / blocks : 1;
 }
 
-/* Slabs that fit the cache, and at least `parts` of them if that leaves enough work in each. */
-static struct slabs cut_for_cache(const struct convolution *p, size_t size, ssize_t most, ssize_t parts) {
+/* Slabs that fit the cache, and at least `parts` of them if that leaves `fewest` places in each. */
+static struct slabs cut_into_parts(const struct convolution *p, size_t size, ssize_t most, ssize_t fewest, ssize_t parts) {
     ssize_t all = p->samples;
     for (int i = 0; i < p->axes; i++) all *= p->axis[i].last - p->axis[i].first;
     ssize_t places = SLAB_BYTES / (ssize_t)size / p->planes / (p->in_channels > 0 ? p->in_channels : 1);
     if (places > most) places = most;
     if (places > all / parts) places = all / parts;
-    if (places < FEWEST_PLACES) places = FEWEST_PLACES;
+    if (places < fewest) places = fewest;
     return cut_into_slabs(p, places);
+}
+
+static struct slabs cut_for_cache(const struct convolution *p, size_t size, ssize_t most, ssize_t parts) {
+    return cut_into_parts(p, size, most, FEWEST_PLACES, parts);
 }
 
 static ssize_t narrow_places(const struct convolution *p, size_t size) {
@@ -136,56 +139,7 @@ DEFINE_EVERY_SECOND(f64, 0, 3)
 #define TEMPLATE "convolution/convolution_narrow.inc"
 #include "core/each_real.h"
 
-/* Whether Winograd's algorithm fits: images, weights of 3 x 3 one by one, and enough channels and tiles to pay for
- * the transforms. */
-static bool suits_winograd(const struct convolution *p, ssize_t fewest_tiles) {
-    if (p->axes != 2 || p->in_channels < FEWEST_CHANNELS || p->out_channels < FEWEST_CHANNELS) return false;
-    ssize_t tiles = p->samples;
-    for (int i = 0; i < 2; i++) {
-        const struct axis *a = &p->axis[i];
-        if (a->kernel != 3 || a->stride != 1 || a->dilation != 1 || a->out < 4) return false;
-        tiles *= (a->out + 1) / 2;
-    }
-    return tiles >= fewest_tiles;
-}
-
-/* The tiles of 2 x 2 results as places of a convolution whose windows are the inputs that each of them takes. */
-static struct convolution tiles_of_inputs(const struct convolution *p) {
-    struct convolution q = *p;
-    q.transposed = false;
-    q.planes = q.out_size = 1;
-    q.taps = 16;
-    for (int i = 0; i < 2; i++) {
-        ssize_t out = (p->axis[i].out + 1) / 2, padding = p->transposed ? 2 - p->axis[i].padding : p->axis[i].padding;
-        q.axis[i] = (struct axis){.in = p->axis[i].in,
-                                  .out = out,
-                                  .kernel = 4,
-                                  .stride = 2,
-                                  .dilation = 1,
-                                  .padding = padding,
-                                  .planes = 2,
-                                  .passes = 1,
-                                  .after = 1,
-                                  .last = out};
-        q.planes *= 2;
-        q.out_size *= out;
-    }
-    return q;
-}
-
-/* The same with windows of the results themselves. */
-static struct convolution tiles_of_results(const struct convolution *p) {
-    struct convolution q = tiles_of_inputs(p);
-    q.in_channels = p->out_channels;
-    q.in_size = p->out_size;
-    q.taps = 4;
-    for (int i = 0; i < 2; i++) q.axis[i].in = p->axis[i].out, q.axis[i].kernel = 2, q.axis[i].padding = 0;
-    return q;
-}
-
-struct spread {
-    double largest, total; /* of magnitudes */
-};
+#include "convolution/winograd.h"
 
 #define TEMPLATE "convolution/winograd.inc"
 #include "core/each_real.h"
@@ -210,10 +164,10 @@ static const struct engine *engine_of(enum dtype dtype, int products) {
 /* How arrays of a type are read; NULL for types that are not convolved. */
 static const struct storage *storage_of(enum dtype dtype) {
     static const struct storage stored[] = {
-        {FLOAT32, sizeof(float), {NULL, NULL}, lay_out_f32},
-        {FLOAT64, sizeof(double), {NULL, NULL}, lay_out_f64},
-        {BFLOAT16, 2, {widen_bfloat16, narrow_bfloat16}, lay_out_bf16},
-        {FLOAT16, 2, {widen_float16, narrow_float16}, lay_out_f16},
+        {FLOAT32, sizeof(float), {NULL, NULL}, lay_out_f32, measure_spread_f32},
+        {FLOAT64, sizeof(double), {NULL, NULL}, lay_out_f64, measure_spread_f64},
+        {BFLOAT16, 2, {widen_bfloat16, narrow_bfloat16}, lay_out_bf16, measure_spread_bf16},
+        {FLOAT16, 2, {widen_float16, narrow_float16}, lay_out_f16, measure_spread_f16},
     };
     for (size_t i = 0; i < sizeof stored / sizeof *stored; i++)
         if (stored[i].dtype == dtype) return &stored[i];
@@ -245,7 +199,9 @@ int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, co
     float *wide = b && stored->half.widen ? allocate_items(count_of(b), sizeof *wide) : NULL; /* the bias */
     if (wide) stored->half.widen(count_of(b), b->data, wide);
     void *from = x->data, *by = w->data, *plus = b && !wide ? b->data : NULL, *to = y->data;
-    bool done = b && !plus && !wide ? false
+    bool memory = !b || plus || wide, tiles = pairs && products == BY_PAIRS && beats_pairs(&p, FEWEST_TILES);
+    bool done = !memory ? false
+                : tiles && convolve_winograd_f32(4, &p, stored, from, by, wide, to) ? true
                 : pairs            ? convolve_packed(pairs, &p, &order, from, by, wide, to)
                 : dtype == FLOAT64 ? convolve_f64(&p, &order, stored, from, by, plus, to)
                                    : convolve_f32(&p, &order, stored, from, by, wide ? wide : plus, to);
@@ -275,7 +231,9 @@ int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const 
     }
     void *from = x->data, *by = g->data, *to = w->data;
     const struct engine *pairs = is_narrow(&p) ? NULL : engine_of(dtype, products);
-    bool done = pairs              ? weight_gradient_packed(pairs, &p, from, by, to)
+    bool tiles = pairs && products == BY_PAIRS && groups == 1 && beats_pairs(&p, FEWEST_SUMMED);
+    bool done = tiles && weight_gradient_winograd_f32(4, &p, stored, from, by, to) ? true
+                : pairs            ? weight_gradient_packed(pairs, &p, from, by, to)
                 : dtype == FLOAT64 ? weight_gradient_f64(&p, stored, from, by, to)
                                    : weight_gradient_f32(&p, stored, from, by, to);
     return done ? OK : NO_MEMORY;

@@ -18,11 +18,17 @@
  * each other in the copy. */
 typedef void laying_out(const struct walk *walk, ssize_t channels, ssize_t in_channel, const void *input, void *copy);
 
+/* Of magnitudes. */
+struct spread {
+    double largest, total;
+};
+
 struct storage {
     enum dtype dtype;
     ssize_t size;     /* of an element */
     struct half half; /* of half types */
     laying_out *lay_out;
+    struct spread (*measure)(ssize_t n, const void *elements);
 };
 
 static inline const void *element(const struct storage *s, const void *data, ssize_t index) {
