@@ -88,6 +88,26 @@ static struct slabs cut_for_cache(const struct convolution *p, size_t size, ssiz
     return cut_into_slabs(p, places);
 }
 
+/* The same for convolutions of single channels, which lie side by side as vectors. */
+static struct slabs cut_side_by_side(const struct convolution *p, ssize_t parts) {
+    ssize_t all = p->samples, vectors = 1;
+    for (int i = 0; i < p->axes; i++) {
+        all *= p->axis[i].last - p->axis[i].first;
+        vectors = size_times(vectors, p->axis[i].stride); /* of the larger side, for one of the smaller */
+    }
+    ssize_t places = smaller(SLAB_BYTES / VECTOR_BYTES / size_plus(vectors, 1), all / parts);
+    return cut_into_slabs(p, places > FEWEST_PLACES ? places : FEWEST_PLACES);
+}
+
+/* Whether channels are convolved one by one, enough of them for vectors of `lanes`, and slabs have results that follow each
+ * other. */
+static bool suits_side_by_side(const struct convolution *p, ssize_t lanes) {
+    if (p->in_channels != 1 || p->out_channels != 1 || 2 * p->groups < lanes || leaves_gaps(p)) return false;
+    for (int i = 0; i < p->axes - 1 && p->axis[i].last - p->axis[i].first == 1; i++)
+        if (p->axis[i].out > 1) return false;
+    return true;
+}
+
 static ssize_t narrow_places(const struct convolution *p, size_t size) {
     return NARROW_BYTES / (ssize_t)size / (p->in_channels + FEW_CHANNELS);
 }
@@ -134,6 +154,8 @@ DEFINE_EVERY_SECOND(f64, 0, 3)
 #define TEMPLATE "convolution/convolution_copy.inc"
 #include "convolution/each_storage.h"
 #define TEMPLATE "convolution/convolution_narrow.inc"
+#include "core/each_real.h"
+#define TEMPLATE "convolution/convolution_channels.inc"
 #include "core/each_real.h"
 
 /* Whether Winograd's algorithm fits: images, weights of 3 x 3 one by one, and enough channels and tiles to pay for
