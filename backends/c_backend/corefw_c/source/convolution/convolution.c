@@ -86,7 +86,8 @@ static ssize_t most_depth(size_t size) {
     return second_cache() < LARGE_CACHE && deep > DEPTH ? deep : DEPTH;
 }
 
-/* Slabs of an input that is not copied, whose places are one axis: whole panels of `columns`. */
+/* Slabs of an input that is not copied, whose places are one axis: whole panels of `columns`. Zen 5, float32, 8 images, by the
+ * speed of copied slabs: 256 channels of 56 x 56 1.1 to 1.25, 1024 of 14 x 14 1.15 to 1.3, 512 of 7 x 7 1.1. */
 static struct slabs cut_uncopied(const struct convolution *p, ssize_t columns, ssize_t parts) {
     ssize_t places = smaller(p->samples * p->out_size / parts, MOST_PLACES);
     struct slabs slabs = cut_into_slabs(p, places > FEWEST_UNCOPIED ? places : FEWEST_UNCOPIED);
