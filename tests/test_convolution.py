@@ -100,10 +100,17 @@ GEOMETRIES = [
     ((1, 20, 70, 90), (31, 20, 2, 2), {}),  # one sample in several slabs, no padding
     ((5, 48, 9, 11), (29, 48, 1, 1), {}),
     ((5, 48, 9, 11), (29, 48, 1, 1), {"stride": 2}),
+    ((13, 600, 7, 7), (31, 600, 1, 1), {}),  # panels of two samples, in several depths
+    ((2, 70, 31, 53), (30, 35, 1, 1), {"groups": 2}),  # one sample in several slabs, to the input's end
+    ((2, 20, 15, 14), (33, 20, 3, 3), {"stride": 2, "padding": 1}),  # rows shorter than a vector
     ((3, 1, 28, 28), (32, 1, 3, 3), {}),
     ((2, 3, 37, 41), (64, 3, 7, 7), {"stride": 2, "padding": 3}),
     ((3, 20, 21, 35), (20, 1, 3, 3), {"groups": 20, "padding": 1}),  # depthwise
     ((2, 7, 24, 19), (14, 1, 5, 5), {"groups": 7, "padding": 2, "stride": 2}),
+    ((3, 41, 7, 7), (41, 1, 5, 5), {"groups": 41, "padding": 2}),  # several samples in one slab, a part of a vector
+    ((2, 17, 90, 70), (17, 1, 3, 3), {"groups": 17, "padding": 1, "stride": 2}),  # several slabs, one channel left
+    ((3, 24, 1, 65), (24, 1, 1, 31), {"groups": 24, "padding": (0, 15), "stride": (1, 2)}),
+    ((2, 16, 6, 9, 7), (16, 1, 3, 2, 3), {"groups": 16, "padding": 2, "dilation": 2}),
     ((2, 64, 16, 16), (2, 64, 3, 3), {"padding": 1}),
     ((4, 17, 203), (31, 17, 5), {"padding": 4, "dilation": 2}),
     ((2, 5, 6, 7, 20), (18, 5, 3, 3, 3), {"padding": 1, "stride": (1, 2, 1)}),
@@ -131,7 +138,7 @@ def test_all_backends_agree(input, weight, options, dtype):
         np.testing.assert_allclose(result / scale, exact / scale, atol=2e-6 if dtype == "float32" else 1e-14)
 
 
-@pytest.mark.parametrize(("input", "weight", "options"), GEOMETRIES[:13:3])
+@pytest.mark.parametrize(("input", "weight", "options"), GEOMETRIES[:21:3])
 def test_results_do_not_depend_on_the_number_of_threads(input, weight, options, same_on_threads):
     rng = np.random.default_rng(3)
     arrays = [rng.normal(size=shape).astype("float32") for shape in (input, weight, weight[:1], (9973,))]

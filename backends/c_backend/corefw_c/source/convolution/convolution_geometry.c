@@ -161,6 +161,25 @@ struct layout layout_of_copy(const struct convolution *p, const struct slab *sla
     return layout;
 }
 
+void results_of_slab(const struct convolution *p, int cut, const struct slab *slab, ssize_t *first, ssize_t *count) {
+    const struct axis *a = &p->axis[cut];
+    ssize_t begin = slab->first[cut], end = slab->last[cut], pitch = 1;
+    if (p->transposed) {
+        begin = begin * a->stride > a->padding ? begin * a->stride - a->padding : 0;
+        end = smaller(end * a->stride - a->padding, a->out);
+    }
+    for (int i = cut + 1; i < p->axes; i++) pitch *= p->axis[i].out;
+    *first = begin * pitch;
+    *count = (end - begin) * pitch;
+}
+
+ssize_t most_results(const struct convolution *p, const struct slabs *slabs) {
+    const struct axis *a = &p->axis[slabs->cut];
+    ssize_t most = smaller(p->transposed ? size_times(slabs->depth, a->stride) : slabs->depth, a->out);
+    for (int i = slabs->cut + 1; i < p->axes; i++) most *= p->axis[i].out;
+    return size_times(most, slabs->batch);
+}
+
 bool leaves_gaps(const struct convolution *p) {
     for (int i = 0; i < p->axes; i++)
         if (p->transposed && p->axis[i].passes < p->axis[i].stride) return true;

@@ -85,6 +85,13 @@ struct layout {
  * the largest one. */
 struct layout layout_of_copy(const struct convolution *problem, const struct slab *slab);
 
+/* The results of a slab in each plane, which follow each other: the first one, and how many. No axis before the cut has more
+ * than one result. */
+void results_of_slab(const struct convolution *problem, int cut, const struct slab *slab, ssize_t *first, ssize_t *count);
+
+/* As many as any slab has, or more. */
+ssize_t most_results(const struct convolution *problem, const struct slabs *slabs);
+
 /* Whether the passes leave places of the result to which no input contributes. */
 bool leaves_gaps(const struct convolution *problem);
 
