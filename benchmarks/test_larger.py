@@ -21,7 +21,7 @@ ROUNDS = 5
 def test_call(benchmark, framework, backend, program):
     call = LARGER[program](framework)
     if backend.name == PEER:
-        compare(call, LARGER[program](corefw))
+        compare(call, LARGER[program](corefw), program.endswith("_bfloat16"))
     else:
         call()
     benchmark.pedantic(call, rounds=ROUNDS)
@@ -29,9 +29,11 @@ def test_call(benchmark, framework, backend, program):
     gc.collect()
 
 
-def compare(theirs, ours):
+def compare(theirs, ours, rounded):
     """Whether two modules compute the same with the same weights, in the first call."""
-    state = {name: corefw.from_numpy(value.numpy().copy()) for name, value in theirs.model.state_dict().items()}
+    state = {name: corefw.from_numpy(value.float().numpy()) for name, value in theirs.model.state_dict().items()}
     ours.model.load_state_dict(state)
-    expected, found = theirs().detach().numpy(), ours().detach().numpy()
-    assert abs(found - expected).max() < 1e-4 * abs(expected).max()
+    expected, found = (call().detach().float().numpy() for call in (theirs, ours))
+    if rounded:  # scores of bfloat16 are often equal, so that the words after the first may be others
+        expected, found = expected[:, :1], found[:, :1]
+    assert abs(found - expected).max() < (3e-2 if rounded else 1e-4) * abs(expected).max()
