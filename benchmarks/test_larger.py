@@ -14,6 +14,8 @@ from corefw.benchmarks.columns import PEER, names
 from corefw.benchmarks.larger import LARGER
 
 ROUNDS = 5
+#: of what is greatest, by what a program's name ends with: bfloat16 has 8 bits, of which losses are means
+ERRORS = {"": 1e-4, "_autocast": 2e-3, "_bfloat16": 3e-2}
 
 
 @pytest.mark.backends(*[name for name in names() if name != "numpy"])
@@ -21,7 +23,7 @@ ROUNDS = 5
 def test_call(benchmark, framework, backend, program):
     call = LARGER[program](framework)
     if backend.name == PEER:
-        compare(call, LARGER[program](corefw), 2e-3 if program.endswith("_autocast") else 1e-4)
+        compare(call, LARGER[program](corefw), max(filter(program.endswith, ERRORS), key=len))
     else:
         call()
     benchmark.pedantic(call, rounds=ROUNDS)
@@ -29,9 +31,11 @@ def test_call(benchmark, framework, backend, program):
     gc.collect()
 
 
-def compare(theirs, ours, error):
+def compare(theirs, ours, kind):
     """Whether two modules compute the same with the same weights, in the first call."""
-    state = {name: corefw.from_numpy(value.numpy().copy()) for name, value in theirs.model.state_dict().items()}
+    state = {name: corefw.from_numpy(value.float().numpy()) for name, value in theirs.model.state_dict().items()}
     ours.model.load_state_dict(state)
-    expected, found = theirs().detach().numpy(), ours().detach().numpy()
-    assert abs(found - expected).max() < error * abs(expected).max()
+    expected, found = (call().detach().float().numpy() for call in (theirs, ours))
+    if kind == "_bfloat16":  # scores are often equal then, so that the words after the first may be others
+        expected, found = expected[:, :1], found[:, :1]
+    assert abs(found - expected).max() < ERRORS[kind] * abs(expected).max()

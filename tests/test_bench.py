@@ -253,18 +253,19 @@ SMALL = {
     "encoder_training": ENCODER,
     "encoder_inference": ENCODER,
 }
-SMALL |= {name: SMALL[name.removesuffix("_autocast")] for name in LARGER if name.endswith("_autocast")}
+SMALL |= {name: SMALL[name.rpartition("_")[0]] for name in LARGER if name.endswith(("_autocast", "_bfloat16"))}
 
 #: relative errors of what successive calls return: PyTorch's losses of ResNet-50, whose weights are changed by 1e-7,
 #: are as far apart; bfloat16 has 8 bits, of which losses are means
 ERRORS = {name: (2e-3,) * 3 for name in LARGER if name.endswith("_autocast")}
+ERRORS |= {name: (3e-2,) for name in LARGER if name.endswith("_bfloat16")}
 ERRORS |= {"resnet50_training": (1e-4, 3e-3), "resnet50_training_autocast": (2e-3, 2e-2)}
 
 
 def with_the_same_weights(name, *modules):
     """A larger program, made small, in several modules."""
     calls = [LARGER[name](module, **SMALL[name]) for module in modules]
-    state = {key: value.detach().numpy().copy() for key, value in calls[0].model.state_dict().items()}
+    state = {key: value.detach().float().numpy().copy() for key, value in calls[0].model.state_dict().items()}
     for call, module in zip(calls, modules, strict=True):
         call.model.load_state_dict({key: module.from_numpy(value) for key, value in state.items()})
     return calls
@@ -274,9 +275,9 @@ def with_the_same_weights(name, *modules):
 def test_larger_programs_compute_the_same_on_all_backends(name):
     call, same = with_the_same_weights(name, torch, torch)
     for error in ERRORS.get(name, (1e-4,) * 3):
-        found = call().detach().numpy().copy()
+        found = call().detach().float().numpy().copy()
         with torch.backend("numpy"):
-            expected = same().detach().numpy()
+            expected = same().detach().float().numpy()
         assert abs(found - expected).max() <= error * abs(expected).max()
 
 
@@ -286,7 +287,9 @@ def test_larger_programs_compute_what_the_oracle_computes(name):
     peer = pytest.importorskip("torch")
     theirs, ours = with_the_same_weights(name, peer, torch)
     for error in ERRORS.get(name, (1e-4,) * 3):
-        expected, found = theirs().detach().numpy(), ours().detach().numpy()
+        expected, found = (made().detach().float().numpy() for made in (theirs, ours))
+        if name == "gpt2_generation_bfloat16":  # of equal scores either may be the greatest
+            expected, found = expected[:, :1], found[:, :1]
         assert abs(found - expected).max() <= error * abs(expected).max()
 
 

@@ -98,6 +98,24 @@ def test_few_rows_or_columns_whose_factors_are_contiguous_along_k(level, dtype):
             check(torch.nn.functional.linear(a, b, added), expected + f64(added), moduli + np.abs(f64(added)), dtype)
 
 
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", LEVELS)
+def test_few_rows_or_columns_beside_contiguous_rows(level, dtype):
+    """Also those whose elements lie apart, and rows of other lengths than vectors."""
+    for m, k, n in ((1, 300, 2100), (2, 17, 601), (4, 5, 95), (7, 64, 333), (8, 1001, 70), (13, 9, 40), (300, 29, 3)):
+        a, b = random(dtype, m, k), random(dtype, k, n)
+        added = random(dtype, n)
+        apart = random(dtype, k, m).mT if m <= n else a
+        if m > n:  # whose transposed product has few rows
+            a = a.mT.contiguous().mT
+        for left in (a, apart):
+            expected, moduli = f64(left) @ f64(b), np.abs(f64(left)) @ np.abs(f64(b))
+            with torch.backend(level):
+                check(left @ b, expected, moduli, dtype)
+                found = torch.addmm(added, left, b, beta=2, alpha=-1)
+            check(found, 2 * f64(added) - expected, moduli + 2 * np.abs(f64(added)), dtype)
+
+
 @pytest.mark.parametrize("right", LAYOUTS)
 @pytest.mark.parametrize("level", LEVELS)
 def test_products_of_int8_are_exact(level, right):

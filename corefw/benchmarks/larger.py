@@ -84,7 +84,8 @@ def gpt2(framework, words=50257, positions=1024, width=768, heads=12, layers=12)
 
         def pasts(self, batch, length):
             """Memory for the keys and values of `length` words."""
-            return [[framework.empty(batch, heads, length, width // heads) for _ in "kv"] for _ in self.blocks]
+            shape, dtype = (batch, heads, length, width // heads), self.words.weight.dtype
+            return [[framework.empty(shape, dtype=dtype) for _ in "kv"] for _ in self.blocks]
 
     return GPT2()
 
@@ -99,9 +100,9 @@ def gpt2_training(framework, batch=2, length=256, **sizes):
     )  # fmt: skip
 
 
-def gpt2_generation(framework, prompt=16, count=16, **sizes):
+def gpt2_generation(framework, prompt=16, count=16, dtype="float32", **sizes):
     """GPT-2 small, 16 words after 16, each the likeliest, with the keys and values of earlier ones kept."""
-    model = gpt2(framework, **sizes)
+    model = gpt2(framework, **sizes).to(getattr(framework, dtype))
     text = _integers(framework, model.words.num_embeddings, 1, prompt)
 
     def generate(m):
@@ -113,6 +114,11 @@ def gpt2_generation(framework, prompt=16, count=16, **sizes):
         return framework.cat(scores, 1)
 
     return _inference(framework, model, generate)
+
+
+def gpt2_generation_bfloat16(framework, **sizes):
+    """The same with weights, keys and values of bfloat16."""
+    return gpt2_generation(framework, dtype="bfloat16", **sizes)
 
 
 # -- images -----------------------------------------------------------------------------------------------------------
@@ -196,10 +202,16 @@ def encoder_training(framework, batch=4, length=128, width=768, heads=12, inner=
     return _training(model, optimizer, lambda m: framework.nn.functional.mse_loss(m(inputs), targets))
 
 
-def encoder_inference(framework, batch=4, length=128, width=768, heads=12, inner=3072, layers=12):
+def encoder_inference(framework, batch=4, length=128, width=768, heads=12, inner=3072, layers=12, dtype="float32"):
     """The same encoder forward."""
-    inputs = _waves(framework, batch, length, width)
-    return _inference(framework, _encoder(framework, width, heads, inner, layers), lambda m: m(inputs))
+    dtype = getattr(framework, dtype)
+    inputs = _waves(framework, batch, length, width).to(dtype)
+    return _inference(framework, _encoder(framework, width, heads, inner, layers).to(dtype), lambda m: m(inputs))
+
+
+def encoder_inference_bfloat16(framework, **sizes):
+    """The same with weights and inputs of bfloat16."""
+    return encoder_inference(framework, dtype="bfloat16", **sizes)
 
 
 LARGER = {
@@ -208,5 +220,6 @@ LARGER = {
         *(gpt2_training, gpt2_generation, resnet50_training, resnet50_inference, unet_training),
         *(wide_lstm_training, encoder_training, encoder_inference),
         *map(_autocast, (gpt2_training, resnet50_training, unet_training, wide_lstm_training, encoder_training)),
+        *(gpt2_generation_bfloat16, encoder_inference_bfloat16),
     )
 }

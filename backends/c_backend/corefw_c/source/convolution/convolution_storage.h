@@ -10,10 +10,6 @@
 
 #include <string.h>
 
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
-
 /* Copy the elements of a walk as real numbers: vectors of `channels` channels, `in_channel` apart in the input and next to
  * each other in the copy. */
 typedef void laying_out(const struct walk *walk, ssize_t channels, ssize_t in_channel, const void *input, void *copy);

@@ -1,6 +1,7 @@
 /* Matrix products. */
 #include "gemm/gemm.h"
 #include "gemm/gemm_blocks.h"
+#include "gemm/gemm_few.h"
 #include "gemm/gemm_tile.h"
 #include "core/caches.h"
 #include "core/memory.h"
@@ -16,14 +17,10 @@ enum {
     SMALL_DEPTH = 128,                  /* and its k */
     DIRECT_PANELS = 4,                  /* of columns at most for which rows are not packed */
     FAR = 512,                          /* bytes between columns of the left factor, of which few lines fit a cache */
-    FEW_ROWS = 40,                      /* at most of products by dot products, */
-    FEW_COLUMNS = 10,                   /* or columns */
-    FAR_BYTES = 1 << 20,                /* of a matrix at least that is asked for before it meets a few vectors, */
-    AHEAD_BYTES = 1 << 14,              /* how long before, */
-    MOST_VECTORS = 8,                   /* and how many, if its columns are contiguous: */
-    FAR_ROWS = 256,                     /* so many of its rows at least, which lie together, for a thread */
+    FEW_COLUMNS = 10,                   /* at most of products by dot products, */
+    FAR_BYTES = 1 << 20,                /* and bytes of a matrix at least that is read as it lies for more than one row, */
+    MOST_BESIDE_ROWS = 16,              /* but not for more than these, if its rows are contiguous */
     DOT_STRETCH = 1 << 14,              /* elements of a dot product that one thread adds up */
-    DOT_COLUMNS = VECTOR_BYTES == 64 ? 4 : 2,
 };
 
 /* The bytes of a row of a block, and of a block of packed rows, by the least second-level cache, the greatest first. */

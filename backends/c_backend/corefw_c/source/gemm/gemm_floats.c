@@ -62,7 +62,8 @@ static void multiply_floats(ssize_t k, const void *left, ssize_t line, const voi
         .put = put_##half##_tile,                                                                                      \
     };                                                                                                                 \
     bool multiply_##half(const struct product *p) {                                                                    \
-        return multiply_few_##half(p) || multiply_vectors_##half(p) || multiply_packed(p, &half##_floats);              \
+        struct few most = {.beside_columns = MOST_COLUMNS, .of_any_depth = 2, .beside_rows = 16};                      \
+        return multiply_few_##half(p, most) || multiply_packed(p, &half##_floats);                                     \
     }
 DEFINE_ENGINE(bf16, widen_bfloat16)
 DEFINE_ENGINE(f16, widen_float16)

@@ -2,7 +2,7 @@
 #ifndef COREFW_GEMM_PACKED_H
 #define COREFW_GEMM_PACKED_H
 
-#include "gemm/gemm.h"
+#include "gemm/gemm_few.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +11,6 @@
 enum {
     SLAB = 64,         /* elements of k that one thread packs of rows that are contiguous across k */
     MOST_COLUMNS = 32, /* of a tile */
-    FEW_ROWS = 32,     /* of the left factor at most that meet the right one as it lies */
 };
 
 /* What multiplies packed panels. Lines are rows of the left factor or columns of the right one; `unit` neighbours along k
@@ -63,17 +62,5 @@ bool put_rows_f16(const struct product *p, ssize_t row, ssize_t column, int rows
 typedef void put_integers(const struct product *p, ssize_t row, ssize_t column, int rows, int columns,
                           const int32_t *sums, int sums_row);
 put_integers put_i32, put_dequantized;
-
-/* Products of one or two rows or columns, which are not packed; false if the product is another, or there is no AVX512. */
-multiplication multiply_vectors_bf16, multiply_vectors_bf16_by_pairs, multiply_vectors_f16;
-
-/* Those of a few rows or columns where both factors are contiguous along k. */
-multiplication multiply_few_bf16, multiply_few_bf16_by_pairs, multiply_few_f16;
-
-/* The transpose of a product, but for where it is written. */
-static inline struct product turned(const struct product *p) {
-    return (struct product){.m = p->n, .n = p->m, .k = p->k, .a = p->b, .b = p->a, .a_row = p->b_column,
-                            .a_column = p->b_row, .b_row = p->a_column, .b_column = p->a_row};
-}
 
 #endif

@@ -29,7 +29,8 @@ const struct engine bf16_pairs = {
 };
 
 bool multiply_bf16_by_pairs(const struct product *p) {
-    return multiply_few_bf16_by_pairs(p) || multiply_vectors_bf16_by_pairs(p) || multiply_packed(p, &bf16_pairs);
+    struct few most = {.beside_columns = MOST_COLUMNS, .of_any_depth = 2, .beside_rows = 8};
+    return multiply_few_bf16_by_pairs(p, most) || multiply_packed(p, &bf16_pairs);
 }
 
 #else

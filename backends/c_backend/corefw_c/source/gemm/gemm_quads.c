@@ -95,30 +95,53 @@ static bool put_floats(const struct product *p, ssize_t row, ssize_t column, int
     return put_dequantized(p, row, column, rows, columns, sums, MOST_COLUMNS), true;
 }
 
-#define OF_FEW(name) name##_quads
+#define LOAD_BYTES_PART(from, n) _mm512_maskz_loadu_epi8((1ull << (n)) - 1, from)
+#define ADD_QUADS(sum, x, y) ((vector_u32)_mm512_dpbusd_epi32((__m512i)(sum), x, y))
+
 #define ITEM int8_t
+#define OF_DOTS(name) name##_quads
 #define SUM uint32_t
 #define SUMS vector_u32
 #define LINE __m512i
 #define STEP 64
 #define WITH_DOT __attribute__((target("avx512vnni")))
-#define LOAD_LEFT(there, from) _mm512_xor_si512(_mm512_maskz_loadu_epi8(there, from), _mm512_set1_epi8((char)SHIFT))
-#define LOAD_RIGHT _mm512_maskz_loadu_epi8
-#define ADD(sum, x, y) (vector_u32) _mm512_dpbusd_epi32((__m512i)(sum), x, y)
+#define LOAD_LEFT _mm512_loadu_si512
+#define LOAD_RIGHT _mm512_loadu_si512
+#define LOAD_PART LOAD_BYTES_PART
+#define ADD ADD_QUADS
 #define FOLD fold_u32
-#include "gemm/gemm_few.inc"
+#include "gemm/gemm_dots.inc"
+#undef ITEM
 
-/* A few rows by groups begin to end of MOST_COLUMNS columns, both contiguous along k. */
+/* A few rows, whose bytes are shifted, by groups begin to end of MOST_COLUMNS columns, both contiguous along k. */
 static void multiply_groups(void *context, ssize_t begin, ssize_t end) {
     const struct product *p = context;
     bool far = p->n * p->k > FAR_BYTES;
     for (ssize_t column = begin * MOST_COLUMNS; column < end * MOST_COLUMNS && column < p->n; column += MOST_COLUMNS) {
         int columns = p->n - column < MOST_COLUMNS ? (int)(p->n - column) : MOST_COLUMNS;
         uint32_t sums[FEW_ROWS][MOST_COLUMNS];
-        all_dots_quads(p->m, p->k, p->a, p->a_row, (const int8_t *)p->b + column * p->b_column, p->b_column, columns,
-                       far, sums);
+        all_dots_quads(rounded_rows(p->m), p->k, p->a, p->a_row, (const int8_t *)p->b + column * p->b_column, p->b_column,
+                       columns, far, sums);
         put_dequantized(p, 0, column, (int)p->m, columns, (const int32_t *)sums, MOST_COLUMNS);
     }
+}
+
+/* Whether a few rows were multiplied by columns as they lie. */
+static bool multiply_few_quads(const struct product *p) {
+    if (p->m > MOST_COLUMNS || p->a_column != 1 || p->b_row != 1) return false;
+    struct product few = *p;
+    few.a_row = padded(p->k);
+    ssize_t rows = rounded_rows(p->m), cost = p->k * MOST_COLUMNS / 64 * (12 + 4 * p->m);
+    int8_t *shifted = allocate_items(rows * few.a_row, 1);
+    if (!shifted) return false;
+    memset(shifted, 0, (size_t)(rows * few.a_row));
+    for (ssize_t i = 0; i < p->m; i++)
+        for (ssize_t l = 0; l < p->k; l++)
+            shifted[i * few.a_row + l] = (int8_t)(((const uint8_t *)p->a)[i * p->a_row + l] ^ SHIFT);
+    few.a = shifted;
+    parallel_for((p->n + MOST_COLUMNS - 1) / MOST_COLUMNS, grain_for(cost), multiply_groups, &few);
+    release(shifted);
+    return true;
 }
 
 #define ENGINE(put_sums)                                                                                               \
@@ -146,10 +169,7 @@ bool multiply_i8_to_floats_by_quads(const struct product *p) {
     struct product shifted = *p;
     d.zero += SHIFT;
     shifted.added = &d;
-    if (p->m > FEW_ROWS || p->a_column != 1 || p->b_row != 1) return multiply_packed(&shifted, &engine);
-    parallel_for((p->n + MOST_COLUMNS - 1) / MOST_COLUMNS, grain_for((p->m + 3) * p->k * MOST_COLUMNS / 64), multiply_groups,
-                 &shifted);
-    return true;
+    return multiply_few_quads(&shifted) || multiply_packed(&shifted, &engine);
 }
 
 #else

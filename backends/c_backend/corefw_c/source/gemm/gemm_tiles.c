@@ -245,8 +245,8 @@ const struct engine bf16_tiles = {
 };
 
 bool multiply_bf16_by_tiles(const struct product *p) {
-    bool two_dots = p->m > 1 && p->n > 1 && p->a_column == 1 && p->b_row == 1; /* tiles read both lines at once */
-    return (!two_dots && multiply_vectors_bf16_by_pairs(p)) || multiply_packed(p, &bf16_tiles);
+    struct few most = {.beside_columns = 1, .of_any_depth = 1, .beside_rows = 4}; /* tiles read more columns as they lie */
+    return multiply_few_bf16_by_pairs(p, most) || multiply_packed(p, &bf16_tiles);
 }
 
 const struct engine f16_tiles = {
@@ -257,7 +257,8 @@ const struct engine f16_tiles = {
 };
 
 bool multiply_f16_by_tiles(const struct product *p) {
-    return multiply_vectors_f16(p) || multiply_packed(p, &f16_tiles);
+    struct few most = {.beside_columns = 8, .of_any_depth = 2, .beside_rows = 8};
+    return multiply_few_f16(p, most) || multiply_packed(p, &f16_tiles);
 }
 
 #define ENGINE_I8(put_sums)                                                                                            \
