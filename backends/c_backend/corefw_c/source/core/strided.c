@@ -148,17 +148,6 @@ typedef uint16_t word_2;
 typedef uint32_t word_4;
 typedef uint64_t word_8;
 
-/* memcpy, without the price of a call where that would be the most of it. */
-static inline void copy_bytes(size_t n, char *target, const char *source) {
-    enum { BLOCK = 64, LONG = 1024 };
-    if (n < BLOCK || n > LONG) {
-        memcpy(target, source, n);
-        return;
-    }
-    for (size_t i = 0; i < n - BLOCK; i += BLOCK) memcpy(target + i, source + i, BLOCK);
-    memcpy(target + n - BLOCK, source + n - BLOCK, BLOCK);
-}
-
 #define TEMPLATE "core/strided.inc"
 #include "core/each_size.h"
 

@@ -18,7 +18,7 @@ enum {
     FEW = 16,        /* results that are too few to share the work by */
     NARROW = 64,     /* columns below which several rows are reduced as one */
     PARTS = 3,       /* the most parts of a total */
-    WIDENED = 4096,  /* elements of half types at a time, as floats: at least STRIP */
+    WIDENED = 8192,  /* elements of half types at a time, as floats: eight rows of a strip, as reducers take them */
 };
 
 /* Sizes and strides (in bytes) of dimensions, outermost first; of kept ones also the step in the output. */
