@@ -1,5 +1,5 @@
-"""Padding in C, at every level that this machine has: rows of all lengths and layouts, cuts, gradients, and arguments that
-fit no padding."""
+"""Padding in C, at every level that this machine has: rows of all lengths and layouts, cuts, gradients, and arguments
+that fit no padding."""
 
 from itertools import product
 
