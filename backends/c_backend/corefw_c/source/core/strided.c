@@ -111,7 +111,7 @@ void walk_planes(const struct walk *w, plane_task task, const void *context, ssi
     for (int i = 0; i < w->ndim - 1; i++) rows *= w->shape[i];
     struct walk_job job = {w, task, context, 1, n};
     if (rows < FEW_ROWS && n > 2 * CHUNK) job.chunk = CHUNK, job.chunks = (n + CHUNK - 1) / CHUNK;
-    parallel_for(rows * job.chunks, grain_for(job.chunk * cost / 16), walk_rows, &job);
+    parallel_for(rows * job.chunks, vector_grain_for(job.chunk * cost / 16), walk_rows, &job);
 }
 
 /* -- overlap -- */

@@ -30,7 +30,7 @@ enum {
     GLANCES = 64,
     SPINS = 4000,
     OPEN = 1 << 16,
-    LONG = 8, /* grains of a job, of several items each, for which sleeping workers are woken */
+    LONG = 4, /* grains of a job, of several items each, for which sleeping workers are woken */
 };
 
 static struct {

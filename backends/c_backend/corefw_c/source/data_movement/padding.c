@@ -100,7 +100,7 @@ static void pad_rows(void *context, ssize_t begin, ssize_t end) {
 static enum status pad(struct job *job) {
     array y = job->y;
     ssize_t n = y->shape[y->ndim - 1], count = count_of(y);
-    if (count) parallel_for(count / n, grain_for(n * (ssize_t)size_of(dtype_of(y)) / 16 + 16), pad_rows, job);
+    if (count) parallel_for(count / n, vector_grain_for(n * (ssize_t)size_of(dtype_of(y)) / 16 + 16), pad_rows, job);
     release(job->positions);
     return OK;
 }
@@ -149,7 +149,7 @@ int indexed_pad_gradient(uintptr_t grad, const intptr_t *before, int mode, uintp
     if (status) return status;
     ssize_t n = x->shape[x->ndim - 1], count = count_of(x);
     if (count)
-        parallel_for(count / n, grain_for(n / 2 + 16), dtype == FLOAT32 ? add_rows_f32 : add_rows_f64, &job);
+        parallel_for(count / n, vector_grain_for(n / 2 + 16), dtype == FLOAT32 ? add_rows_f32 : add_rows_f64, &job);
     release(job.positions);
     return job.no_memory ? NO_MEMORY : OK;
 }

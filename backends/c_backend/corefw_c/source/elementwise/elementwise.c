@@ -49,7 +49,7 @@ static void copy_strided(intptr_t n, size_t size, char *to, intptr_t to_step, co
     } while (0)
 
 /* n times one element, as the loop takes it. */
-static void repeat(intptr_t n, int dtype, bool widen, const char *from, char *to) {
+static void repeat_element(intptr_t n, int dtype, bool widen, const char *from, char *to) {
     float wide;
     if (widen) {
         (dtype == FLOAT16 ? widen_float16 : widen_bfloat16)(1, from, &wide);
@@ -68,7 +68,7 @@ static void repeat(intptr_t n, int dtype, bool widen, const char *from, char *to
 static void read_block(intptr_t n, int dtype, bool widen, const char *from, intptr_t step, char *to) {
     size_t size = size_of(dtype);
     if (step == 0) {
-        repeat(n, dtype, widen, from, to);
+        repeat_element(n, dtype, widen, from, to);
         return;
     }
     if (!widen) {
@@ -142,7 +142,7 @@ void elementwise_run(char **args, const intptr_t *dimensions, const intptr_t *st
 #if defined(__SSE__)
     unsigned before = _mm_getcsr();
 #endif
-    ssize_t n = dimensions[0], grain = grain_for(job.loop->cost);
+    ssize_t n = dimensions[0], grain = vector_grain_for(job.loop->cost);
     n < 2 * grain ? run_range(&job, 0, n) : parallel_for(n, grain, run_range, &job);
 #if defined(__SSE__)
     if ((_mm_getcsr() & ~before) & _MM_EXCEPT_MASK & ~_MM_EXCEPT_INEXACT) _mm_setcsr(before); /* or NumPy would warn */
