@@ -128,7 +128,7 @@ def _functions(lib) -> dict[str, tuple[Callable, list]]:
     address = int(ffi.cast("uintptr_t", ffi.addressof(lib.functions, "with_fast_path")))
     with_fast_path = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)
     return {
-        name: (with_fast_path((ufunc, _broadcasting(lib, ufunc, loops))) if ufunc.nin > 1 else ufunc, loops)
+        name: (with_fast_path((ufunc, _broadcasting(lib, ufunc, loops))), loops)
         for name, (ufunc, loops) in ufuncs(lib).items()
     }
 

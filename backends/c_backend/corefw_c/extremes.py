@@ -4,10 +4,10 @@ from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.library import fail
-from corefw_c.reduction import INT32, INT64, INTEGERS, NARROW, reducing, through, without
+from corefw_c.reduction import INT64, INTEGERS, reducing, through, without
 
 _PLACED = FLOATS | {dtypes.int64}
-_WIDENED = (INTEGERS | NARROW) - {dtypes.int64}
+_WIDENED = INTEGERS - {dtypes.int64}
 
 
 def kernels(lib):
@@ -41,16 +41,10 @@ def kernels(lib):
 
         return [Kernel(op, kernel, _PLACED), Kernel(op, widened, _WIDENED)]
 
-    def widened(kernel):
-        kernel = through(INT32, kernel)
-        return lambda input, dim, keepdim=False: kernel(input, dim, keepdim).astype(input.dtype)
-
     largest, smallest = reducing(lib, "amax", lib.REDUCE_LARGEST), reducing(lib, "amin", lib.REDUCE_SMALLEST)
     return [
         Kernel("amax", largest, FLOATS | INTEGERS),
         Kernel("amin", smallest, FLOATS | INTEGERS),
-        Kernel("amax", widened(largest), NARROW),
-        Kernel("amin", widened(smallest), NARROW),
         *position("argmax", lib.REDUCE_FIRST_LARGEST),
         *position("argmin", lib.REDUCE_FIRST_SMALLEST),
         *element("max_dim", lib.REDUCE_FIRST_LARGEST),

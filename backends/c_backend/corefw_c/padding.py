@@ -1,4 +1,4 @@
-"""Padding with a constant, and the gradient of the other paddings, which are gathers."""
+"""Padding: arrays extended at their borders, by a constant or by elements of their own, or cut there."""
 
 from corefw.dispatch.backend import Kernel
 from corefw.dispatch.registry import shape_rule
@@ -6,7 +6,12 @@ from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.creation import scalar
 from corefw_c.library import fail
 
-MODES = {"reflect": 0, "replicate": 1, "circular": 2}  # as C numbers them
+MODES = {"reflect": 1, "replicate": 2, "circular": 3}  # as in padding.c
+
+
+def before(ndim, pad):
+    """How much is added in front of each dimension; negative: taken away."""
+    return [0] * (ndim - len(pad) // 2) + [*pad[-2::-2]]
 
 
 def kernels(lib):
@@ -16,21 +21,31 @@ def kernels(lib):
         if not input.ndim and not pad:
             return input.copy()
         shape = shape_rule("constant_pad_nd")(input.shape, pad)
-        before = [0] * (input.ndim - len(pad) // 2) + [*pad[-2::-2]]
         output, border = empty(shape, input.dtype), scalar(value, input.dtype)
-        if status := lib.constant_pad(id(input), before, id(border), id(output)):
+        if status := lib.constant_pad(id(input), before(input.ndim, pad), id(border), id(output)):
             fail("constant_pad_nd", status)
+        return output
+
+    def indexed_pad(input, pad, mode):
+        shape = shape_rule("indexed_pad")(input.shape, pad, mode)
+        if not input.ndim:
+            return input.copy()
+        output = empty(shape, input.dtype)
+        if status := lib.indexed_pad(id(input), before(input.ndim, pad), MODES[mode], id(output)):
+            fail("indexed_pad", status)
         return output
 
     def indexed_pad_backward(grad, shape, pad, mode):
         shape_rule("indexed_pad_backward")(grad.shape, shape, pad, mode)
-        before = [0] * (grad.ndim - len(pad) // 2) + [*pad[-2::-2]]
-        grad, result = dense(grad), empty(shape, grad.dtype)
-        if status := lib.indexed_pad_backward(id(grad), before, MODES[mode], id(result)):
+        if not grad.ndim:
+            return grad.copy()
+        grad, output = dense(grad), empty(shape, grad.dtype)
+        if status := lib.indexed_pad_gradient(id(grad), before(grad.ndim, pad), MODES[mode], id(output)):
             fail("indexed_pad_backward", status)
-        return result
+        return output
 
     return [
         Kernel("constant_pad_nd", constant_pad_nd),
+        Kernel("indexed_pad", indexed_pad),
         Kernel("indexed_pad_backward", indexed_pad_backward, FLOATS),
     ]

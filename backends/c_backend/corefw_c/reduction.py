@@ -10,10 +10,9 @@ from corefw.shapes import reduced
 from corefw_c.arrays import FLOATS, empty
 from corefw_c.library import fail
 
-INT64, INT32, BOOL, UINT8 = map(np.dtype, (np.int64, np.int32, np.bool_, np.uint8))
-#: integers that sums and extremes are compiled for, and those that are widened to them
-INTEGERS = frozenset({dtypes.bool_, dtypes.uint8, dtypes.int32, dtypes.int64})
-NARROW = frozenset({dtypes.int8, dtypes.int16})
+INT64, BOOL, UINT8 = map(np.dtype, (np.int64, np.bool_, np.uint8))
+#: integers that sums and extremes are compiled for
+INTEGERS = frozenset({dtypes.bool_, dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64})
 #: what is compared with zero as it is, and what becomes bool first
 _TESTED = FLOATS | {dtypes.bool_, dtypes.int8, dtypes.int64, dtypes.uint64}
 _CONVERTED = frozenset({dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.uint32})
@@ -69,9 +68,6 @@ def kernels(lib):
     def offered(op, reduction, taken, dtype=None):
         return Kernel(op, reducing(lib, op, reduction, dtype), taken)
 
-    def widened(op, reduction):
-        return Kernel(op, through(INT64, reducing(lib, op, reduction)), NARROW)
-
     def of_bool(op, reduction, dtype, of_uint8):
         kernel = reducing(lib, op, reduction, dtype)
         return [
@@ -84,13 +80,11 @@ def kernels(lib):
     return [
         offered("sum", lib.REDUCE_SUM, FLOATS),
         offered("sum", lib.REDUCE_SUM, INTEGERS, INT64),
-        widened("sum", lib.REDUCE_SUM),
         offered("mean", lib.REDUCE_MEAN, FLOATS),
         offered("nansum", lib.REDUCE_NANSUM, FLOATS),
         offered("nansum", lib.REDUCE_NANSUM, INTEGERS, INT64),
-        widened("nansum", lib.REDUCE_NANSUM),
         Kernel("prod", product, FLOATS),
-        Kernel("prod", through(INT64, product), INTEGERS | NARROW),
+        Kernel("prod", through(INT64, product), INTEGERS),
         offered("logsumexp", lib.REDUCE_LOGSUMEXP, FLOATS),
         *of_bool("all", lib.REDUCE_ALL, BOOL, UINT8),
         *of_bool("any", lib.REDUCE_ANY, BOOL, UINT8),

@@ -74,7 +74,7 @@ def kernels(lib):
         return index[(*(0,) * dim, slice(None), *(0,) * (index.ndim - dim - 1))]
 
     def gather(input, dim, index):
-        if index.strides[-1:] == (0,) and len(index.shape) == input.ndim:
+        if 0 in index.strides and len(index.shape) == input.ndim:
             whole = slices(checked(index), dim, input.shape)
             if whole is not None:
                 return blocks.read("gather", input, dim, (whole,), index.shape)
@@ -121,6 +121,12 @@ def kernels(lib):
             src = src.copy() if np.may_share_memory(src, out) else src
             start = src if reduce in ("amax", "amin") else scalar(reduce == "prod", out.dtype)
             scattered("scatter_reduce", lib.scatter, out, dim, index, start)
+        if reduce == "sum" and 0 in index.strides and src.ndim == index.ndim == out.ndim:
+            whole = slices(checked(index), dim, out.shape)
+            if whole is not None and all(size <= given for size, given in zip(index.shape, src.shape)):
+                values = dense(src[tuple([slice(size) for size in index.shape])])
+                blocks.write("scatter_reduce", out, dim, (whole,), values, add=True)
+                return out
         scattered("scatter_reduce", lib.scatter_combine, out, dim, index, src, REDUCTIONS[reduce])
         if reduce == "mean":
             counts = np.full(out.shape, int(include_self), np.int64)

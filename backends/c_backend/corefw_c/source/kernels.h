@@ -207,8 +207,8 @@ int flip(uintptr_t input, const intptr_t *reversed, uintptr_t output); /* whethe
 int roll(uintptr_t input, const intptr_t *shifts, uintptr_t output);   /* 0 to size - 1, per dimension */
 int triangle(uintptr_t input, intptr_t diagonal, int lower, uintptr_t output);
 int constant_pad(uintptr_t input, const intptr_t *before, uintptr_t value, uintptr_t output); /* before: per dimension */
-enum padding_mode { REFLECTED, REPLICATED, CIRCULAR };
-int indexed_pad_backward(uintptr_t grad, const intptr_t *before, int mode, uintptr_t result); /* likewise */
+int indexed_pad(uintptr_t input, const intptr_t *before, int mode, uintptr_t output); /* modes as in padding.py */
+int indexed_pad_gradient(uintptr_t grad, const intptr_t *before, int mode, uintptr_t output);
 
 /* -- indexing, scattering, embedding -- */
 /* Blocks at positions: `index` is an index array for dimension `dim`, or, of `count` arrays for that many dimensions, the

@@ -111,7 +111,7 @@ void walk_planes(const struct walk *w, plane_task task, const void *context, ssi
     for (int i = 0; i < w->ndim - 1; i++) rows *= w->shape[i];
     struct walk_job job = {w, task, context, 1, n};
     if (rows < FEW_ROWS && n > 2 * CHUNK) job.chunk = CHUNK, job.chunks = (n + CHUNK - 1) / CHUNK;
-    parallel_for(rows * job.chunks, grain_for(job.chunk * cost / 16), walk_rows, &job);
+    parallel_for(rows * job.chunks, vector_grain_for(job.chunk * cost / 16), walk_rows, &job);
 }
 
 /* -- overlap -- */
@@ -147,17 +147,6 @@ typedef uint8_t word_1;
 typedef uint16_t word_2;
 typedef uint32_t word_4;
 typedef uint64_t word_8;
-
-/* memcpy, without the price of a call where that would be the most of it. */
-static inline void copy_bytes(size_t n, char *target, const char *source) {
-    enum { BLOCK = 64, LONG = 1024 };
-    if (n < BLOCK || n > LONG) {
-        memcpy(target, source, n);
-        return;
-    }
-    for (size_t i = 0; i < n - BLOCK; i += BLOCK) memcpy(target + i, source + i, BLOCK);
-    memcpy(target + n - BLOCK, source + n - BLOCK, BLOCK);
-}
 
 #define TEMPLATE "core/strided.inc"
 #include "core/each_size.h"

@@ -5,6 +5,8 @@
 
 #include "core/array.h"
 
+#include <string.h>
+
 enum { MAX_LOOPS = 2 * MAX_DIMS }; /* a repetition splits each dimension in two */
 
 /* Elements by their size, wherever they lie. */
@@ -25,6 +27,22 @@ void copy_strided(int ndim, const ssize_t *shape, char *target, const ssize_t *t
 /* The same with conversion between element types; false if there is none between these. */
 bool convert_strided(int ndim, const ssize_t *shape, char *target, const ssize_t *target_strides, enum dtype to,
                      const char *source, const ssize_t *source_strides, enum dtype from);
+
+/* memcpy, without the price of a call where that would be the most of it. */
+static inline void copy_bytes(size_t n, char *target, const char *source) {
+    enum { BLOCK = 64, LONG = 1024, HALF = BLOCK / 2, QUARTER = BLOCK / 4 };
+    if (n > LONG || n < QUARTER) memcpy(target, source, n);
+    else if (n < HALF) {
+        memcpy(target, source, QUARTER);
+        memcpy(target + n - QUARTER, source + n - QUARTER, QUARTER);
+    } else if (n < BLOCK) {
+        memcpy(target, source, HALF);
+        memcpy(target + n - HALF, source + n - HALF, HALF);
+    } else {
+        for (size_t i = 0; i < n - BLOCK; i += BLOCK) memcpy(target + i, source + i, BLOCK);
+        memcpy(target + n - BLOCK, source + n - BLOCK, BLOCK);
+    }
+}
 
 /* n elements of one row, by the calling thread. */
 void copy_row(ssize_t n, char *target, ssize_t target_step, const char *source, ssize_t source_step, size_t size);

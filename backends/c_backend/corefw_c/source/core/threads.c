@@ -24,7 +24,14 @@
 /* A worker spins for 200 us before it sleeps: one that sleeps takes 10 to 14 us to come, and the steps of a training
  * loop that one thread takes between jobs are shorter. In time, as a pause takes 40 ns on some processors and 10 on
  * others. */
-enum { MAX_WORKERS = 255, SPINNING = 200000 /* ns */, GLANCES = 64, SPINS = 4000, OPEN = 1 << 16 };
+enum {
+    MAX_WORKERS = 255,
+    SPINNING = 200000, /* ns */
+    GLANCES = 64,
+    SPINS = 4000,
+    OPEN = 1 << 16,
+    LONG = 4, /* grains of a job, of several items each, for which sleeping workers are woken */
+};
 
 static struct {
     atomic_flag busy;          /* held by the thread whose job runs */
@@ -124,12 +131,22 @@ static void start_workers(int count) {
     pthread_attr_destroy(&detached);
 }
 
+/* Whether a job may be shared. To wake workers takes as long as a short job alone: it does only where another short one
+ * came a moment ago, and more may follow. */
+static bool is_worth_sharing(ssize_t n, ssize_t grain) {
+    static _Atomic int64_t last;
+    if (grain == 1 || n / grain >= LONG || !atomic_load_explicit(&pool.sleepers, memory_order_relaxed)) return true;
+    int64_t now = nanoseconds();
+    return now - atomic_exchange_explicit(&last, now, memory_order_relaxed) < SPINNING;
+}
+
 void parallel_for(ssize_t n, ssize_t grain, range_task task, void *context) {
     if (n <= 0) return;
     int threads = atomic_load_explicit(&wanted, memory_order_relaxed);
     if (grain < 1) grain = 1;
     if (threads > n / grain) threads = (int)(n / grain);
-    if (threads <= 1 || inside || atomic_flag_test_and_set_explicit(&pool.busy, memory_order_acquire)) {
+    if (threads <= 1 || inside || !is_worth_sharing(n, grain) ||
+        atomic_flag_test_and_set_explicit(&pool.busy, memory_order_acquire)) {
         task(context, 0, n);
         return;
     }

@@ -160,7 +160,6 @@ struct partial_job {
     const char *value; /* what the rest is */
     intptr_t diagonal;
     bool lower;
-    const intptr_t *before; /* how much is added in front, per dimension; negative: taken away */
     size_t size;
 };
 
@@ -203,58 +202,5 @@ int triangle(uintptr_t input, intptr_t diagonal, int lower, uintptr_t output) {
     struct partial_job job = {
         .x = x, .y = y, .value = zero, .diagonal = diagonal, .lower = lower, .size = size_of(dtype_of(y))};
     parallel_for(count / n, grain_for(n * size_in_bytes(y) / 16 + 16), triangle_rows, &job);
-    return OK;
-}
-
-#define TEMPLATE "data_movement/padding.inc"
-#include "core/each_size.h"
-
-static void pad_rows(ssize_t rows, ssize_t n, ssize_t first, ssize_t stop, const char *source, ssize_t row_step,
-                     ssize_t step, const char *value, char *target, size_t size) {
-    switch (size) {
-    case 1: pad_rows_1(rows, n, first, stop, source, row_step, step, value, target); return;
-    case 2: pad_rows_2(rows, n, first, stop, source, row_step, step, value, target); return;
-    case 4: pad_rows_4(rows, n, first, stop, source, row_step, step, value, target); return;
-    case 8: pad_rows_8(rows, n, first, stop, source, row_step, step, value, target); return;
-    case 16: pad_rows_16(rows, n, first, stop, source, row_step, step, value, target); return;
-    }
-}
-
-/* Planes of the last two dimensions of the output. */
-static void padded_planes(void *context, ssize_t begin, ssize_t end) {
-    const struct partial_job *job = context;
-    array x = job->x, y = job->y;
-    int last = y->ndim - 1, down = last - 1;
-    ssize_t n = y->shape[last], rows = last ? y->shape[down] : 1, across = job->before[last];
-    ssize_t first = across < 0 ? 0 : across > n ? n : across, stop = across + x->shape[last];
-    stop = stop > n ? n : stop < first ? first : stop;
-    ssize_t above = last ? job->before[down] : 0, top = above < 0 ? 0 : above > rows ? rows : above;
-    ssize_t bottom = above + (last ? x->shape[down] : 1), row_step = last ? x->strides[down] : 0;
-    bottom = bottom > rows ? rows : bottom < top ? top : bottom;
-    for (ssize_t plane = begin; plane < end; plane++) {
-        const char *source = x->data + (first - across) * x->strides[last] + (top - above) * row_step;
-        char *target = y->data + plane * rows * n * (ssize_t)job->size;
-        bool inside = true;
-        for (ssize_t i = down - 1, left = plane; i >= 0; left /= y->shape[i--]) {
-            ssize_t at = left % y->shape[i] - job->before[i];
-            inside &= at >= 0 && at < x->shape[i];
-            source += at * x->strides[i];
-        }
-        ssize_t copied = inside ? bottom - top : 0, row = n * (ssize_t)job->size, before = inside ? top : rows;
-        pad_rows(before, n, n, n, NULL, 0, 0, job->value, target, job->size);
-        pad_rows(copied, n, first, stop, source, row_step, x->strides[last], job->value, target + before * row, job->size);
-        pad_rows(rows - before - copied, n, n, n, NULL, 0, 0, job->value, target + (before + copied) * row, job->size);
-    }
-}
-
-int constant_pad(uintptr_t input, const intptr_t *before, uintptr_t value, uintptr_t output) {
-    if (!WRITABLE(output)) return READ_ONLY;
-    array x = ARRAY(input), y = ARRAY(output), v = ARRAY(value);
-    if (!same_dtype(x, y) || !same_dtype(v, y)) return WRONG_DTYPE;
-    if (x->ndim < 1 || x->ndim != y->ndim || v->ndim || !is_contiguous(y)) return WRONG_SHAPE;
-    ssize_t count = count_of(y), n = y->shape[y->ndim - 1] * (y->ndim > 1 ? y->shape[y->ndim - 2] : 1);
-    if (count == 0) return OK;
-    struct partial_job job = {.x = x, .y = y, .value = v->data, .before = before, .size = size_of(dtype_of(y))};
-    parallel_for(count / n, grain_for(n * size_in_bytes(y) / 16 + 16), padded_planes, &job);
     return OK;
 }

@@ -48,15 +48,27 @@ static void copy_strided(intptr_t n, size_t size, char *to, intptr_t to_step, co
         for (intptr_t i = 0; i < n; i++) ((T *)to)[i] = element; \
     } while (0)
 
+/* n times one element, as the loop takes it. */
+static void repeat_element(intptr_t n, int dtype, bool widen, const char *from, char *to) {
+    float wide;
+    if (widen) {
+        (dtype == FLOAT16 ? widen_float16 : widen_bfloat16)(1, from, &wide);
+        from = (const char *)&wide;
+    }
+    switch (widen ? sizeof wide : size_of(dtype)) {
+    case 1: FILL(uint8_t); break;
+    case 2: FILL(uint16_t); break;
+    case 4: FILL(uint32_t); break;
+    case 8: FILL(uint64_t); break;
+    default: copy_strided(n, 16, to, 16, from, 0);
+    }
+}
+
 /* n elements of an input that is strided or of a half type, as the loop takes them. */
 static void read_block(intptr_t n, int dtype, bool widen, const char *from, intptr_t step, char *to) {
     size_t size = size_of(dtype);
-    if (step == 0 && size == 4) {
-        FILL(uint32_t);
-        return;
-    }
-    if (step == 0 && size == 8) {
-        FILL(uint64_t);
+    if (step == 0) {
+        repeat_element(n, dtype, widen, from, to);
         return;
     }
     if (!widen) {
@@ -130,7 +142,7 @@ void elementwise_run(char **args, const intptr_t *dimensions, const intptr_t *st
 #if defined(__SSE__)
     unsigned before = _mm_getcsr();
 #endif
-    ssize_t n = dimensions[0], grain = grain_for(job.loop->cost);
+    ssize_t n = dimensions[0], grain = vector_grain_for(job.loop->cost);
     n < 2 * grain ? run_range(&job, 0, n) : parallel_for(n, grain, run_range, &job);
 #if defined(__SSE__)
     if ((_mm_getcsr() & ~before) & _MM_EXCEPT_MASK & ~_MM_EXCEPT_INEXACT) _mm_setcsr(before); /* or NumPy would warn */

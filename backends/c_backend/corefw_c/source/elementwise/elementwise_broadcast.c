@@ -154,7 +154,7 @@ static enum status open_job(struct job *job, const struct elementwise_loop *loop
 static void run_blocks(struct job *job) {
     ssize_t strips = job->strips * job->row_blocks, elements = job->rows * smaller(job->strip, job->shape[0]);
     for (int d = 2; d < job->ndim; d++) strips *= job->shape[d];
-    parallel_for(strips, grain_for((job->loop->cost + 1) * elements), run_strips, job);
+    parallel_for(strips, vector_grain_for((job->loop->cost + 1) * elements), run_strips, job);
 }
 
 /* The innermost loop again and again, as NumPy's iterator runs it. */

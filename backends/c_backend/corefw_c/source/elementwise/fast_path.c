@@ -41,7 +41,7 @@ static bool are_flat(PyObject *const *arrays, Py_ssize_t count) {
 
 /* Whether a call, of `count` inputs and then one value for each of the names, is one for the other function. */
 static bool is_for_other(PyObject *const *arguments, Py_ssize_t count, PyObject *names) {
-    if (count < 2 || count > MOST_INPUTS) return false;
+    if (count < 1 || count > MOST_INPUTS) return false;
     int ndim = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
         array a = as_array(arguments[i]);

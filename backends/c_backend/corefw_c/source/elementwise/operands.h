@@ -47,12 +47,34 @@ static inline void copy_block(ssize_t rows, ssize_t columns, ssize_t size, char 
                  (size_t)size);
 }
 
+#define REPEAT(T, FROM, element) \
+    for (ssize_t i = 0; i < rows; i++) { \
+        const FROM x = *(const FROM *)(from + i * o->strides[1]); \
+        T *row = (T *)to + i * columns; \
+        for (ssize_t j = 0; j < columns; j++) row[j] = element; \
+    }
+
+/* The block from `from`, whose rows have one element each, as the loop takes it. */
+static inline void repeat_elements(const struct operand *o, ssize_t rows, ssize_t columns, const char *from, char *to) {
+    if (o->widen && o->dtype == FLOAT16) REPEAT(float, element_2, float_of_float16(x))
+    else if (o->widen) REPEAT(float, element_2, float_of_bfloat16(x))
+    else if (o->size == 1) REPEAT(element_1, element_1, x)
+    else if (o->size == 2) REPEAT(element_2, element_2, x)
+    else if (o->size == 4) REPEAT(element_4, element_4, x)
+    else if (o->size == 8) REPEAT(element_8, element_8, x)
+    else REPEAT(element_16, element_16, x)
+}
+
 /* The block from `from` as the loop takes it, where it lies or in the buffer. */
 static inline char *read_block(const struct operand *o, ssize_t rows, ssize_t columns, char *from, struct buffer *buffer) {
     bool dense = is_dense(o, rows, columns);
     if (dense && !o->widen) return from;
     if (from == buffer->from && columns == buffer->columns && rows <= buffer->rows) return buffer->elements;
     buffer->from = from, buffer->rows = rows, buffer->columns = columns;
+    if (o->strides[0] == 0 && columns > 1) {
+        repeat_elements(o, rows, columns, from, buffer->elements);
+        return buffer->elements;
+    }
     uint16_t halves[BLOCK / sizeof(float)];
     const uint16_t *source = (const uint16_t *)from;
     if (!dense) {

@@ -80,7 +80,7 @@ static enum status find_blocks(array x, int dim, const uintptr_t *index, int cou
 #define TEMPLATE "data_movement/moves.inc"
 #include "core/each_size.h"
 
-enum { LARGEST_ELEMENT = 16 };
+enum { LARGEST_ELEMENT = 16, AHEAD = 4 /* blocks */ };
 typedef void (*take_function)(ssize_t n, const int64_t *at, ssize_t step, const char *source, char *target);
 static const take_function take_of_size[] = {[1] = take_1, [2] = take_2, [4] = take_4, [8] = take_8, [16] = take_16};
 
@@ -91,7 +91,7 @@ static void take_run(const struct blocks *b, ssize_t n, const int64_t *at, const
     take_function take = b->bytes <= LARGEST_ELEMENT ? take_of_size[b->bytes] : NULL;
     if (take) take(n, at, step, source, target);
     else
-        for (ssize_t i = 0; i < n; i++) memcpy(target + i * b->bytes, source + at[i] * step, (size_t)b->bytes);
+        for (ssize_t i = 0; i < n; i++) copy_bytes((size_t)b->bytes, target + i * b->bytes, source + at[i] * step);
 }
 
 static void take_blocks(void *context, ssize_t begin, ssize_t end) {
@@ -113,8 +113,11 @@ static ssize_t take_from_start(const struct blocks *b, ssize_t n, const int64_t 
     ssize_t size = b->x->shape[b->dim], step = b->positions.step, p = 0;
     if (b->bytes <= LARGEST_ELEMENT && take_given_of_size[b->bytes])
         return take_given_of_size[b->bytes](n, given, size, step, source, target);
-    for (int64_t at; p < n && is_within(at = position_at(given, p), size); p++)
-        memcpy(target + p * b->bytes, source + at * step, (size_t)b->bytes);
+    for (int64_t at; p < n && is_within(at = position_at(given, p), size); p++) {
+        if (p + AHEAD < n) /* also what lies outside */
+            __builtin_prefetch((const char *)((uintptr_t)source + (uintptr_t)position_at(given, p + AHEAD) * (uintptr_t)step));
+        copy_bytes((size_t)b->bytes, target + p * b->bytes, source + at * step);
+    }
     return p;
 }
 
@@ -167,13 +170,16 @@ int index_read(uintptr_t input, int dim, uintptr_t index, int count, int from_en
 
 /* -- writing: each thread has outer places, or stretches of memory and columns, of its own, so that of equal positions the
  *    last one stays -- */
-enum { COLUMN = 512 /* bytes */, CHUNK = 256 /* positions */, LARGEST_LINED = 8 /* elements of a block */ };
+enum { COLUMN = 512 /* bytes */, CHUNK = 256 /* positions */, LARGEST_LINED = 8 /* elements of a block */,
+       WIDEST_LINED = 64 /* bytes */, MANY = 1 << 13 /* positions */ };
 
-/* Large blocks are divided. A stretch is a part of the memory that a thread has in its cache since it filled the array. */
+/* Large blocks are divided, and so is the memory of many. A stretch is a part of it that a thread has in its cache since it
+ * filled the array. */
 static void split_blocks(struct blocks *b, int count) {
     b->column = b->bytes >= 2 * COLUMN ? COLUMN : b->bytes;
     b->columns = b->bytes ? (b->bytes + b->column - 1) / b->column : 1;
-    b->stretches = b->columns > 1 && b->outer == 1 ? thread_count() : 1;
+    bool many = b->bytes > b->size && b->positions.count >= MANY;
+    b->stretches = (b->columns > 1 || many) && b->outer == 1 ? thread_count() : 1;
     b->low = b->high = 0;
     for (int i = b->dim; i < b->dim + count; i++)
         *(b->x->strides[i] < 0 ? &b->low : &b->high) += (b->x->shape[i] - 1) * b->x->strides[i];
@@ -216,6 +222,9 @@ static void put_blocks(void *context, ssize_t begin, ssize_t end) {
     const struct blocks *b = context;
     ssize_t n = b->positions.count, step = b->positions.step, chosen[CHUNK];
     const int64_t *at = b->positions.at;
+    char repeated[2 * COLUMN];
+    if (b->scalar && b->bytes > b->size)
+        copy_row((b->bytes < 2 * COLUMN ? b->bytes : COLUMN) / b->size, repeated, b->size, b->values, 0, (size_t)b->size);
     for (ssize_t i = begin; i < end; i++) {
         struct part part = part_of(b, i);
         if (b->bytes == b->size) {
@@ -224,9 +233,8 @@ static void put_blocks(void *context, ssize_t begin, ssize_t end) {
         }
         for (ssize_t first = 0; first < n; first += CHUNK)
             for (ssize_t j = 0, count = choose(b, &part, first, chosen); j < count; j++) {
-                char *target = part.target + at[chosen[j]] * step;
-                if (b->scalar) copy_row(part.width / b->size, target, b->size, part.values, 0, (size_t)b->size);
-                else memcpy(target, part.values + chosen[j] * b->bytes, (size_t)part.width);
+                const char *values = b->scalar ? repeated : part.values + chosen[j] * b->bytes;
+                copy_bytes((size_t)part.width, part.target + at[chosen[j]] * step, values);
             }
     }
 }
@@ -416,7 +424,7 @@ static enum status add_halves(struct blocks *b, int count) {
     }
     if (!sums.unit) sums.unit = b->bytes;
     sums.places = (b->high - b->low) / sums.unit + 1;
-    if (sums.unit == b->bytes && sums.places == indexed && sums.places / 4 <= n) {
+    if (sums.unit == b->bytes && sums.places == indexed && sums.places / 4 <= n && b->bytes <= WIDEST_LINED) {
         b->stretches = b->outer == 1 && b->bytes > LARGEST_LINED * (ssize_t)sizeof(uint16_t) ? thread_count() : 1;
         parallel_for(b->outer * b->stretches, grain_for((sums.places + n) / b->stretches * (2 + b->bytes / 8)),
                      add_half_lines, &sums);

@@ -18,7 +18,7 @@ enum {
     FEW = 16,        /* results that are too few to share the work by */
     NARROW = 64,     /* columns below which several rows are reduced as one */
     PARTS = 3,       /* the most parts of a total */
-    WIDENED = 4096,  /* elements of half types at a time, as floats: at least STRIP */
+    WIDENED = 8192,  /* elements of half types at a time, as floats: eight rows of a strip, as reducers take them */
 };
 
 /* Sizes and strides (in bytes) of dimensions, outermost first; of kept ones also the step in the output. */
@@ -267,7 +267,7 @@ static enum status reduce_blocks(struct plan *plan, ssize_t cost) {
     plan->total_size = 8 * plan->reducer->parts * widest;
     plan->partial = allocate_items(size_times(plan->results, plan->blocks), plan->total_size);
     if (!plan->partial) return NO_MEMORY;
-    parallel_for(plan->results * plan->blocks, grain_for(cost), reduce_partial, plan);
+    parallel_for(plan->results * plan->blocks, vector_grain_for(cost), reduce_partial, plan);
     for (ssize_t result = 0; result < plan->results; result++) {
         char *totals = plan->partial + result * plan->blocks * plan->total_size;
         ssize_t column = result % plan->strips * STRIP, output;
@@ -337,7 +337,7 @@ static enum status run(struct plan *plan) {
     plan->block = longest ? (longest + plan->blocks - 1) / plan->blocks : 1;
     plan->blocks = longest ? (longest + plan->block - 1) / plan->block : 1;
     if (plan->blocks > 1) return reduce_blocks(plan, cost / plan->blocks);
-    parallel_for(plan->results, grain_for(cost), reduce_results, plan);
+    parallel_for(plan->results, vector_grain_for(cost), reduce_results, plan);
     return OK;
 }
 

@@ -42,6 +42,20 @@ static NOINLINE double root(double x, double p) { return pow(x, 1 / p); }
 #define HIGHEST UINT8_MAX
 #include "reduction/reduce_integers.inc"
 
+#define INPUT int8_t
+#define SUFFIX i8
+#define LANE int32_t
+#define LOWEST INT8_MIN
+#define HIGHEST INT8_MAX
+#include "reduction/reduce_integers.inc"
+
+#define INPUT int16_t
+#define SUFFIX i16
+#define LANE int32_t
+#define LOWEST INT16_MIN
+#define HIGHEST INT16_MAX
+#include "reduction/reduce_integers.inc"
+
 #define INPUT int32_t
 #define SUFFIX i32
 #define LANE int64_t
@@ -200,7 +214,8 @@ static void logsumexp_join(void *totals, ssize_t width, ssize_t n, const void *o
 
 /* -- the table -- */
 #define REALS(name) [FLOAT32] = &name##_f32, [FLOAT64] = &name##_f64
-#define INTEGERS(name) [UINT8] = &name##_u8, [INT32] = &name##_i32, [INT64] = &name##_i64
+#define INTEGERS(name)                                                                                              \
+    [UINT8] = &name##_u8, [INT8] = &name##_i8, [INT16] = &name##_i16, [INT32] = &name##_i32, [INT64] = &name##_i64
 #define BOOLS(name)                                                                                                 \
     [BOOL] = &name##_u8, [UINT8] = &name##_u8, [INT8] = &name##_u8, [INT64] = &name##_u64, [UINT64] = &name##_u64, \
     REALS(name)
