@@ -312,7 +312,8 @@ def run(
     call_node = mode.call_node
     before, mode.recording = mode.recording, mode.recorder if create_graph else False
     outer = begun(roots) if LevelDevice.made else None
-    inside, mode.running, mode.run = (mode.running, mode.run), True, Run(roots, needed)
+    inside, mode.running, mode.run = (mode.running, mode.run), True, new(Run)
+    mode.run.roots, mode.run.needed = roots, needed
     try:
         for node, gradient in roots:
             if needed is not None and node not in needed:

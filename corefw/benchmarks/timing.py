@@ -10,7 +10,7 @@ from corefw.dispatch.measured import time_of
 
 TURNS = 3  # at least, of each column
 SHORTEST, LONGEST = 0.002, 0.02  # seconds of a turn, unless one call takes longer
-SETTLING = 0.005  # seconds of calls before a turn: meanwhile threads of the column before still spin on its cores
+SETTLING = 0.015  # seconds of calls before a turn: meanwhile threads of the column before still spin on its cores
 
 
 def take_turns(

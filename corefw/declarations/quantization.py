@@ -48,6 +48,7 @@ def quantized_linear(input, weight: Index, scale: Index, sums: Index, bias: Stat
     if dtypes_given != [dtypes.float32, dtypes.int8, dtypes.float32, dtypes.int32]:
         raise DtypeError(f"quantized_linear: expected float32, int8, float32 and int32, got {dtypes_given}")
     shape = _linear_shape(*(None if x is None else x.shape for x in (input, weight, scale, sums, bias)))
+    scale, bias = scale.detach(), None if bias is None else bias.detach()
     rows = input.detach().reshape(prod(input.shape[:-1]), weight.shape[1])
     if rows.numel() == 0:
         out = ops.zeros((rows.shape[0], weight.shape[0]), dtype=dtypes.float32, device=input.device)

@@ -246,7 +246,7 @@ class Generator:
         if LevelDevice.made or tensor.view_info is not None or (tensor.node is not None and grad_mode.recording):
             drawn = self.draw(kind, dispatch_key, tuple(array.shape), parameters, tensor)
             return _functions["copy"].op.inplace_function(tensor, drawn)
-        seed, offset = self.take(array.size, _WORDS[kind][dispatch_key.dtype])
+        seed, offset = self.take(prod(array.shape), _WORDS[kind][dispatch_key.dtype])
         function, dtype = _functions[kind], dispatch_key.dtype.numpy
         try:
             into = function.op.inplace_table[dispatch_key]

@@ -32,8 +32,8 @@ def poisons(environment: Mapping[str, str]) -> bool:
 class Runtime:
     """One device type's memory. A plugin subclasses it; everything above the registry uses only this.
 
-    An array is opaque but has ``shape``, ``strides`` (in bytes), ``dtype`` (a NumPy dtype), ``ndim``, ``size``
-    (how many elements) and ``nbytes``; ``array_type`` is its class.
+    An array is opaque but has ``shape``, ``strides`` (in bytes), ``dtype`` (a NumPy dtype), ``ndim`` and ``nbytes``;
+    ``array_type`` is its class.
     """
 
     device_type: str
@@ -265,12 +265,8 @@ class MetaArray:
         return len(self.shape)
 
     @property
-    def size(self) -> int:
-        return prod(self.shape)
-
-    @property
     def nbytes(self) -> int:
-        return self.size * self.dtype.itemsize
+        return prod(self.shape) * self.dtype.itemsize
 
 
 class MetaRuntime(Runtime):

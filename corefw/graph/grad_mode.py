@@ -14,9 +14,8 @@ class Run:
     all."""
 
     __slots__ = ("__weakref__", "needed", "roots")
-
-    def __init__(self, roots: Sequence[tuple[Node, Any]], needed: set[Node] | None):
-        self.roots, self.needed = roots, needed
+    roots: Sequence[tuple[Node, Any]]
+    needed: set[Node] | None
 
 
 class GradMode(threading.local):

@@ -119,7 +119,7 @@ def numel(input) -> int:
     6
     """
     try:
-        return input.array.size
+        return prod(input.array.shape)
     except AttributeError:
         raise TypeError(f"numel(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}") from None
 
@@ -127,7 +127,7 @@ def numel(input) -> int:
 @method
 def nelement(self) -> int:
     """The number of elements."""
-    return self.array.size
+    return prod(self.array.shape)
 
 
 @method

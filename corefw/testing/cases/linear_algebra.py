@@ -68,14 +68,6 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     return (x1 / length(x1) * (x2 / length(x2))).sum(dim)
 
 
-def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
-    return norm(x1 - x2 + eps, p, -1, keepdim)
-
-
-def cdist(x1, x2, p=2.0):
-    return norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1, False)
-
-
 def cross(a, b, dim=None):
     return np.cross(a, b, axis=next(i for i, n in enumerate(a.shape) if n == 3) if dim is None else dim)
 
@@ -194,22 +186,5 @@ CASES = (
         attributes=({}, {"dim": 0}, {"dim": -1}),
         dtypes=("float32", "float64"),
         special=False,
-    ),
-    Case(
-        "pairwise_distance",
-        pairwise_distance,
-        shapes=(((2, 3), (2, 3)), ((3,), (3,)), ((2, 3), (3,))),
-        attributes=({}, {"p": 1.0, "keepdim": True}, {"p": 3.0, "eps": 0.5}),
-        special=False,
-    ),
-    Case(
-        "cdist",
-        cdist,
-        shapes=(((2, 3), (4, 3)), ((2, 1, 3), (1, 2, 3))),
-        attributes=({}, {"p": 1.0}, {"p": 3.0}),
-        special=False,
-    ),
-    Case(
-        "euclidean_distances", cdist, shapes=(((2, 3), (4, 3)), ((2, 1, 3), (1, 2, 3)), ((0, 3), (2, 3))), special=False
     ),
 )
