@@ -89,6 +89,12 @@ def test_zeta_left_of_zero_takes_no_longer():
     "name, arguments, expected",
     [
         ("gammaln", ([0.0, -1, -inf, inf, nan],), [inf, inf, inf, inf, nan]),
+        (
+            "zeta",
+            ([nan, inf, 2, 1, nan], [0.0, 0, 0, 3, -1]),
+            [inf] * 5,
+        ),  # zero to any power, also where it is no number
+        ("zeta", ([nan, 0.5, 2], [0.5, 0, nan]), [nan] * 3),
         ("digamma", ([0.0, -0.0, -2, -inf, inf, nan],), [-inf, inf, nan, nan, inf, nan]),
         ("zeta", ([1.0, 0.5, 2, 2, 2.5, 2, nan], [2.0, 2, 0, -3, -1.5, inf, 1]), [inf, nan, inf, inf, nan, 0, nan]),
         ("gammainc", ([0.0, 0, 2, 2, inf, -1, 1], [0.0, 1, 0, inf, 1, 1, -1]), [nan, 1, 0, 1, 0, nan, nan]),

@@ -13,7 +13,7 @@ def kernels(xp):
 
     def zeta_right(input, other):
         """SciPy's is NaN for an infinite exponent, of which the first term is left."""
-        terms = xp.where(other > 1, 0, xp.where(other == 1, 1, xp.where(other > 0, xp.inf, xp.nan)))
+        terms = xp.where(other > 1, 0, xp.where(other == 1, 1, xp.where(other >= 0, xp.inf, xp.nan)))
         return xp.where(input == xp.inf, terms, zeta_by_scipy(input, other)).astype(input.dtype)
 
     def zeta(input, other):
