@@ -89,10 +89,11 @@ SPECIAL double hurwitz_zeta_right(double s, double q) {
 /* The sum of (q + k)**-s; for q < 0 and an integer s the terms on both sides of 0 are two such sums. */
 SPECIAL double hurwitz_zeta(double s, double q) {
     if (s == 1) return INFINITY;
-    if (!(s > 1) || q != q) return NAN;
+    if (s < 1 || q != q) return NAN;
+    if (q <= 0 && q == floor(q)) return INFINITY; /* a term, of any power */
+    if (s != s) return NAN;
     if (q > 0) return hurwitz_zeta_right(s, q);
     const double above = q - floor(q), below = ceil(q) - q;
-    if (above == 0) return INFINITY;
     if (s != floor(s)) return NAN;
     const double left = hurwitz_zeta_right(s, below) - hurwitz_zeta_right(s, 1 - q);
     return hurwitz_zeta_right(s, above) + (fmod(s, 2) == 0 ? left : -left);
