@@ -152,6 +152,7 @@ typedef uint64_t word_8;
 #include "core/each_size.h"
 
 void copy_row(ssize_t n, char *target, ssize_t target_step, const char *source, ssize_t source_step, size_t size) {
+    if (n <= 0) return; /* there may be nothing at the source */
     switch (size) {
     case 1: copy_row_1(n, target, target_step, source, source_step); return;
     case 2: copy_row_2(n, target, target_step, source, source_step); return;
