@@ -44,9 +44,9 @@ class HookedCalls:
                 changed = hook(self, args)
                 if changed is not None:
                     args = changed if isinstance(changed, tuple) else (changed,)
-        watch = None
-        if self._hook_list("full_backward") or self._hook_list("full_backward_pre"):
-            watch = BackwardWatch(self, self._hook_list("full_backward"), self._hook_list("full_backward_pre"))
+        after, before = self._hook_list("full_backward"), self._hook_list("full_backward_pre")
+        watch = BackwardWatch(self, after, before) if after or before else None
+        if watch is not None:
             args = watch.begin_at(args)
         try:
             result = self.forward(*args, **kwargs)
