@@ -66,6 +66,11 @@ class Case:
     valid: Callable[..., bool] = field(default=lambda *shapes, **attributes: True)
 
 
+def uniform(rng: np.random.Generator, low: float, high: float, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Random elements; unsigned ones have none below 0, which C converts to what the processor likes."""
+    return np.asarray(rng.uniform(max(low, 0) if dtype.kind == "u" else low, high, shape)).astype(dtype)
+
+
 class RequirementError(Exception):
     """A package that a file of rows declares to need is not installed."""
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from corefw.testing.case import Case
+from corefw.testing.case import Case, uniform
 
 
 def pick_rows(weight, indices, padding_idx=-1, scale_grad_by_freq=False):
@@ -31,7 +31,7 @@ def tables(rng, numpy_dtype, several=OPTIONS):
     """Tables of 4 rows with positions of several shapes, and options."""
     for shape, index in (((7,), np.int64), ((2, 3), np.int32), ((), np.int64), ((0,), np.int64)):
         for options in several:
-            weight = rng.uniform(-3, 3, (4, 3)).astype(numpy_dtype)
+            weight = uniform(rng, -3, 3, (4, 3), numpy_dtype)
             yield weight, np.asarray(rng.integers(0, 4, shape)).astype(index), options
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from corefw.testing.case import Case
+from corefw.testing.case import Case, uniform
 
 SHAPES = (((2, 3),), ((),), ((4, 1, 3),), ((0, 3),), ((5,),))
 
@@ -72,7 +72,7 @@ def _expand_reduced(a, dim, keepdim, shape):
 
 def _expand_reduced_samples(rng, dtype):
     def draw(*shape):
-        return np.asarray(rng.uniform(-3, 3, shape)).astype(dtype)
+        return uniform(rng, -3, 3, shape, dtype)
 
     return [
         ([draw(2)], {"dim": (1,), "keepdim": False, "shape": (2, 3)}),
@@ -90,7 +90,7 @@ def _with_zeros(rng, dtype):
         line[:, list(zeros)] = 0
         samples += [([line], {"dim": 1}), ([line], {}), ([line], {"dim": 0, "keepdim": True})]
     for shape in ((), (1, 3), (0, 3), (3, 0), (7,)):
-        samples += [([np.asarray(rng.uniform(-2, 2, shape)).astype(dtype)], {"dim": 0})]
+        samples += [([uniform(rng, -2, 2, shape, dtype)], {"dim": 0})]
     return samples
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from corefw.testing.case import Case
+from corefw.testing.case import Case, uniform
 
 SHAPES = (((2, 3),), ((),), ((3, 1, 4),), ((0, 3),), ((7,),))
 DIMS = ({"dim": 0}, {"dim": -1}, {"dim": 1})
@@ -44,9 +44,7 @@ def _extremes(better):
 
 def _products(rng, dtype):
     """Lines with no, one and several zeros, and of several lengths."""
-    samples = [
-        ([np.asarray(rng.uniform(-2, 2, shape)).astype(dtype)], {"dim": 0}) for shape in ((), (1, 3), (0, 3), (8,))
-    ]
+    samples = [([uniform(rng, -2, 2, shape, dtype)], {"dim": 0}) for shape in ((), (1, 3), (0, 3), (8,))]
     for zeros in ((), (1,), (0, 3), (0, 1, 2, 3, 4)):
         line = np.asarray(rng.uniform(0.5, 2, (2, 5))).astype(dtype)
         line[:, list(zeros)] = 0
