@@ -122,6 +122,10 @@ static void pack_weights(void *context, ssize_t begin, ssize_t end) {
         for (ssize_t pass = 0; pass < p->passes; pass++) {
             struct pairing pairing = pairing_of(job, pass);
             char *panel = weights_of(job, pass, group) + item % blocks * panel_bytes(job, pass);
+            if (p->taps == 1) { /* a matrix as it lies */
+                e->pack_left(p->in_channels, (int)rows, weight, row, channel, panel);
+                continue;
+            }
             for (ssize_t q = 0; q < job->pairs && pairing.n; q += PAIRS) {
                 ssize_t pairs = smaller(job->pairs - q, PAIRS), used = pairs * pairing.n, n = blocks_of(used, unit) * unit;
                 for (ssize_t i = 0; i < rows; i++) memset(words + i * n + used, 0, (size_t)(n - used) * sizeof *words);
