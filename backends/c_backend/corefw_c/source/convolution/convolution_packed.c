@@ -197,8 +197,7 @@ static void copy_words(const struct packed_job *job, const struct slab *slab, ss
                     const uint16_t *b = 2 * q + 1 < p->in_channels ? a + p->in_size : NULL;
                     uint32_t *to = copy + s * layout->sample + q * layout->channel;
                     for (int r = 0; r < runs; r++) {
-                        __builtin_prefetch(a + 2 * p->in_size + run[r].source);
-                        __builtin_prefetch(a + 3 * p->in_size + run[r].source);
+                        ask_for_halves(2, run[r].length * step, a + 2 * p->in_size + run[r].source, p->in_size);
                         pair_rows(run[r].length, step, a + run[r].source, b ? b + run[r].source : NULL,
                                   to + run[r].target);
                     }
@@ -346,6 +345,9 @@ static void multiply_slab(const struct packed_job *job, ssize_t group, ssize_t p
                 int rows = (int)(block_start(e, p->out_channels, block + 1) - row);
                 const char *left = weights + block * panel_bytes(job, pass) + from / unit * e->left_bytes;
                 float *sums = scratch->sums + (block - first_block) * kept;
+                for (ssize_t i = 0; i < panels && distance == 1 && from + depth >= words; i++) /* where results come */
+                    for (int j = 0; j < rows; j++)
+                        __builtin_prefetch(output + (row + j) * p->out_size + scratch->places[i].run[0].target, 1);
                 for (ssize_t near = 0; near == 0 || near < depth; near += STRETCH_WORDS)
                     for (ssize_t i = 0; i < panels; i++) {
                         const char *right = scratch->panels + i * scratch->panel + near / unit * e->right_bytes;

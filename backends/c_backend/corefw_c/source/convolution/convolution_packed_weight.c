@@ -103,8 +103,7 @@ static void pack_gradient(void *context, ssize_t begin, ssize_t end) {
             ssize_t plane = (w->slab.first_sample + from / each) * p->groups + w->group;
             const uint16_t *grad = w->job->output_grad + (plane * p->out_channels + block * LINES) * p->out_size;
             grad += before + from % each;
-            for (ssize_t i = 0; i < rows; i++) /* the next item's */
-                for (ssize_t j = STRETCH; j < 2 * STRETCH; j += 32) __builtin_prefetch(grad + i * p->out_size + j, 0, 2);
+            ask_for_halves(rows, STRETCH, grad + STRETCH, p->out_size); /* the next item's */
             e->pack_right(n, (int)rows, grad, p->out_size, 1, packed);
             continue;
         }
