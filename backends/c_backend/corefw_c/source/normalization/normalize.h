@@ -15,6 +15,10 @@ static inline bool fits_either(array a, enum dtype dtype, ssize_t count) {
     return fits(a, dtype, count) || (half_of(dtype).widen && fits(a, FLOAT32, count));
 }
 
+/* Halves of a channel that are widened once, and not for each pass over them: as floats they fit the first-level cache. Zen 5, 8
+ * images: 14 x 14 and 28 x 28 1.15 to 1.3 times as fast. */
+enum { WIDENED_ONCE = 1 << 13 };
+
 /* How far ahead of a channel of `n` elements those are that are asked for: 0 in arrays that stay in caches. Zen 5, bfloat16, 8
  * images: 256 channels of 56 x 56 1.33 times as fast, their gradients 1.36, 512 of 28 x 28 1 and 1.2. */
 static inline ssize_t channels_ahead(ssize_t samples, ssize_t channels, ssize_t n, ssize_t size) {
