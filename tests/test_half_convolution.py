@@ -25,7 +25,7 @@ FORWARD = [
     ((9, 18, 7, 7), (33, 18, 5, 3), {"stride": (2, 1), "padding": (2, 1), "dilation": (1, 2)}),
     ((2, 32, 64, 3), (17, 32, 1, 1), {"stride": 2}),
     ((9, 71, 7, 7), (45, 71, 1, 1), {}),  # matrices as they lie: places of several samples side by side,
-    ((3, 40, 30, 31), (42, 20, 1, 1), {"groups": 2}),  # and of one
+    ((3, 80, 30, 31), (42, 40, 1, 1), {"groups": 2}),  # and of one
     ((5, 34, 3, 4), (46, 34, 3, 4), {}),  # one window
     ((3, 1, 28, 28), (32, 1, 3, 3), {}),
     ((2, 3, 37, 41), (20, 3, 7, 7), {"stride": 2, "padding": 3}),
