@@ -98,6 +98,7 @@ GEOMETRIES = [
     ((2, 33, 30, 31), (19, 33, 5, 3), {"stride": (2, 3), "padding": (1, 2), "dilation": (1, 2)}),
     ((9, 64, 4, 4), (33, 64, 3, 3), {"padding": 1, "stride": 2}),  # several samples in one slab
     ((1, 20, 70, 90), (31, 20, 2, 2), {}),  # one sample in several slabs, no padding
+    ((5, 34, 3, 4), (46, 34, 3, 4), {"stride": 3}),  # one window
     ((5, 48, 9, 11), (29, 48, 1, 1), {}),
     ((5, 48, 9, 11), (29, 48, 1, 1), {"stride": 2}),
     ((13, 600, 7, 7), (31, 600, 1, 1), {}),  # panels of two samples, in several depths

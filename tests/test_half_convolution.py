@@ -24,6 +24,9 @@ FORWARD = [
     ((5, 33, 14, 14), (66, 33, 3, 3), {}),
     ((9, 18, 7, 7), (33, 18, 5, 3), {"stride": (2, 1), "padding": (2, 1), "dilation": (1, 2)}),
     ((2, 32, 64, 3), (17, 32, 1, 1), {"stride": 2}),
+    ((9, 71, 7, 7), (45, 71, 1, 1), {}),  # matrices as they lie: places of several samples side by side,
+    ((3, 80, 30, 31), (42, 40, 1, 1), {"groups": 2}),  # and of one
+    ((5, 34, 3, 4), (46, 34, 3, 4), {}),  # one window
     ((3, 1, 28, 28), (32, 1, 3, 3), {}),
     ((2, 3, 37, 41), (20, 3, 7, 7), {"stride": 2, "padding": 3}),
     ((2, 64, 16, 15), (2, 64, 3, 3), {"padding": 1}),  # few channels: directly from rows of places
@@ -36,6 +39,7 @@ TRANSPOSED = [
     ((2, 20, 9, 7), (20, 18, 3, 3), {"stride": 2, "padding": 1}),
     ((2, 33, 5, 6), (33, 15, 1, 1), {"stride": 2}),  # some results have no input: the bias alone
     ((3, 12, 6, 8), (12, 1, 4, 4), {"stride": 2, "groups": 12}),
+    ((5, 37, 1, 1), (37, 21, 4, 3), {"stride": 2}),
     ((2, 6, 40), (6, 17, 3), {"stride": 3, "dilation": 2, "output_padding": 1}),
 ]
 TILES = 2.0**-19  # what sums lose of their moduli in tiles of 4 x 4 results

@@ -16,7 +16,7 @@ F = torch.nn.functional
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("level", WHOLE)
 def test_normalisations(level, dtype):
-    for shape in [(4, 8, 5, 5), (16, 64), (3, 6, 100), (2, 4, 40, 40), (5, 4, 1), (70, 300)]:
+    for shape in [(4, 8, 5, 5), (16, 64), (3, 6, 100), (2, 4, 40, 40), (3, 2, 60, 70), (5, 4, 1), (70, 300)]:
         x, weight, bias = (random(dtype, *size) for size in (shape, shape[1:2], shape[1:2]))
         for function in (
             lambda x, w, b: F.batch_norm(x, None, None, w, b, True),

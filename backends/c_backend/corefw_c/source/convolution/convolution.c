@@ -141,6 +141,18 @@ static bool is_matrix(const struct convolution *p, const struct storage *stored)
     return !stored->half.widen && p->axes == 1 && p->taps == 1 && is_unpadded(p);
 }
 
+/* Whether there is one group and one window, over all of the input or, transposed, of the result: products of matrices as they
+ * lie. Zen 5, bfloat16, 16 samples, transposed, 100 channels of one place to 512 of 4 x 4: a tenth of the time of panels. */
+static bool has_one_window(const struct convolution *p) {
+    if (p->groups != 1) return false;
+    for (int i = 0; i < p->axes; i++) {
+        const struct axis *a = &p->axis[i];
+        if ((p->transposed ? a->in : a->out) != 1 || (p->transposed ? a->out : a->in) != a->kernel) return false;
+        if (a->padding || a->dilation != 1) return false;
+    }
+    return true;
+}
+
 /* Whether the gradient of a weight has too few rows or columns for panels. */
 static bool is_narrow(const struct convolution *p) {
     return p->out_channels <= FEW_CHANNELS || p->in_channels * p->taps <= FEW_COLUMNS;
@@ -209,6 +221,55 @@ static const struct engine *engine_of(enum dtype dtype, int products) {
     return products == BY_TILES ? &bf16_tiles : NULL;
 }
 
+static multiplication *multiplication_of(enum dtype dtype, int products) {
+    return dtype == FLOAT32 ? multiply_f32 : dtype == FLOAT64 ? multiply_f64 : half_multiplication(dtype, products);
+}
+
+/* A convolution with one window; `bias` may be NULL. */
+static bool convolve_window(const struct convolution *p, const struct storage *stored, multiplication *multiply,
+                            const void *input, const void *weight, const void *bias, void *output) {
+    ssize_t n = p->out_channels * p->out_size, k = p->in_channels * p->in_size;
+    char *added = bias ? allocate_items(n, (size_t)stored->size) : NULL;
+    if (bias && !added) return false;
+    for (ssize_t i = 0; bias && i < n; i++)
+        memcpy(added + i * stored->size, element(stored, bias, i / p->out_size), (size_t)stored->size);
+    bool done = multiply(&(struct product){.m = p->samples,
+                                           .n = n,
+                                           .k = k,
+                                           .a = input,
+                                           .b = weight,
+                                           .added = added,
+                                           .c = output,
+                                           .a_row = k,
+                                           .a_column = 1,
+                                           .b_row = p->transposed ? n : 1,
+                                           .b_column = p->transposed ? 1 : k,
+                                           .c_row = n,
+                                           .added_column = 1,
+                                           .alpha = 1,
+                                           .beta = 1});
+    release(added);
+    return done;
+}
+
+/* The gradient of its weight. */
+static bool weight_gradient_window(const struct convolution *p, multiplication *multiply, const void *input,
+                                   const void *output_grad, void *weight_grad) {
+    ssize_t n = p->in_channels * p->taps;
+    return multiply(&(struct product){.m = p->out_channels,
+                                      .n = n,
+                                      .k = p->samples,
+                                      .a = output_grad,
+                                      .b = input,
+                                      .c = weight_grad,
+                                      .a_row = 1,
+                                      .a_column = p->out_channels,
+                                      .b_row = n,
+                                      .b_column = 1,
+                                      .c_row = n,
+                                      .alpha = 1});
+}
+
 /* How arrays of a type are read; NULL for types that are not convolved. */
 static const struct storage *storage_of(enum dtype dtype) {
     static const struct storage stored[] = {
@@ -241,6 +302,9 @@ int convolution(uintptr_t input, uintptr_t weight, uintptr_t bias, int count, co
     const struct storage *stored = storage_of(dtype);
     if (!stored) return WRONG_DTYPE;
     if (count_of(y) == 0) return OK;
+    multiplication *multiply = multiplication_of(dtype, products);
+    if (has_one_window(&p))
+        return convolve_window(&p, stored, multiply, x->data, w->data, b ? b->data : NULL, y->data) ? OK : NO_MEMORY;
     struct tap_order order;
     if (!order_taps(&p, &order)) return NO_MEMORY;
     const struct engine *pairs = p.out_channels > FEW_CHANNELS ? engine_of(dtype, products) : NULL;
@@ -278,6 +342,8 @@ int convolution_weight(uintptr_t input, uintptr_t output_grad, int count, const 
         return OK;
     }
     void *from = x->data, *by = g->data, *to = w->data;
+    if (has_one_window(&p))
+        return weight_gradient_window(&p, multiplication_of(dtype, products), from, by, to) ? OK : NO_MEMORY;
     const struct engine *pairs = is_narrow(&p) ? NULL : engine_of(dtype, products);
     bool tiles = pairs && products == BY_PAIRS && groups == 1 && beats_pairs(&p, FEWEST_SUMMED);
     bool done = tiles && weight_gradient_winograd_f32(4, &p, stored, from, by, to) ? true

@@ -21,7 +21,9 @@
 
 enum {
     PLACES = 512,         /* of a slab, about, */
-    FEWEST_PLACES = 128,  /* since each one meets all weights */
+    FEWEST_PLACES = 128,  /* since each one meets all weights, */
+    HALF_PANEL = 16,      /* of a panel's places, which cost as much as any of them, */
+    SLAB_BYTES = 5 << 18, /* of a slab's copy and panels at most where several samples make the panels full */
     PANELS = 16,          /* that are gathered before they are multiplied, */
     DEPTH_WORDS = 512,    /* so many rows of each at a time, at most */
     STRETCH_WORDS = 128,  /* whose panels fit the first-level cache */
@@ -122,6 +124,10 @@ static void pack_weights(void *context, ssize_t begin, ssize_t end) {
         for (ssize_t pass = 0; pass < p->passes; pass++) {
             struct pairing pairing = pairing_of(job, pass);
             char *panel = weights_of(job, pass, group) + item % blocks * panel_bytes(job, pass);
+            if (p->taps == 1) { /* a matrix as it lies */
+                e->pack_left(p->in_channels, (int)rows, weight, row, channel, panel);
+                continue;
+            }
             for (ssize_t q = 0; q < job->pairs && pairing.n; q += PAIRS) {
                 ssize_t pairs = smaller(job->pairs - q, PAIRS), used = pairs * pairing.n, n = blocks_of(used, unit) * unit;
                 for (ssize_t i = 0; i < rows; i++) memset(words + i * n + used, 0, (size_t)(n - used) * sizeof *words);
@@ -191,8 +197,7 @@ static void copy_words(const struct packed_job *job, const struct slab *slab, ss
                     const uint16_t *b = 2 * q + 1 < p->in_channels ? a + p->in_size : NULL;
                     uint32_t *to = copy + s * layout->sample + q * layout->channel;
                     for (int r = 0; r < runs; r++) {
-                        __builtin_prefetch(a + 2 * p->in_size + run[r].source);
-                        __builtin_prefetch(a + 3 * p->in_size + run[r].source);
+                        ask_for_halves(2, run[r].length * step, a + 2 * p->in_size + run[r].source, p->in_size);
                         pair_rows(run[r].length, step, a + run[r].source, b ? b + run[r].source : NULL,
                                   to + run[r].target);
                     }
@@ -340,6 +345,9 @@ static void multiply_slab(const struct packed_job *job, ssize_t group, ssize_t p
                 int rows = (int)(block_start(e, p->out_channels, block + 1) - row);
                 const char *left = weights + block * panel_bytes(job, pass) + from / unit * e->left_bytes;
                 float *sums = scratch->sums + (block - first_block) * kept;
+                for (ssize_t i = 0; i < panels && distance == 1 && from + depth >= words; i++) /* where results come */
+                    for (int j = 0; j < rows; j++)
+                        __builtin_prefetch(output + (row + j) * p->out_size + scratch->places[i].run[0].target, 1);
                 for (ssize_t near = 0; near == 0 || near < depth; near += STRETCH_WORDS)
                     for (ssize_t i = 0; i < panels; i++) {
                         const char *right = scratch->panels + i * scratch->panel + near / unit * e->right_bytes;
@@ -404,6 +412,27 @@ static void convolve_slabs(void *context, ssize_t begin, ssize_t end) {
     release(scratch.offsets);
 }
 
+/* Slabs of about so many places. Samples of few places are taken together while that leaves fewer halves of panels, all threads
+ * have slabs, and the second-level cache holds one. Zen 5, 8 images of 7 x 7: 1.04 to 1.06 times as fast, of 14 x 14 1.03. */
+static struct slabs cut_for_panels(const struct packed_job *job, ssize_t places) {
+    const struct convolution *p = job->problem;
+    struct slabs slabs = cut_into_slabs(p, places);
+    ssize_t each = 1, words = size_times(job->pairs, job->order->most);
+    for (int i = 0; i < p->axes; i++) each *= p->axis[i].last - p->axis[i].first;
+    while (slabs.cuts == 1 && slabs.count >= 2 * thread_count()) {
+        struct slabs twice = slabs;
+        twice.batch *= 2, twice.count = blocks_of(p->samples, twice.batch);
+        ssize_t halves = blocks_of(slabs.batch * each, HALF_PANEL), fewer = blocks_of(twice.batch * each, HALF_PANEL);
+        struct slab slab = slab_at(p, &twice, 0);
+        ssize_t copied = size_times(layout_of_words(job, &slab).sample, twice.batch);
+        ssize_t gathered = size_times(smaller(words, DEPTH_WORDS), smaller(fewer, 2 * PANELS) * HALF_PANEL);
+        if (size_plus(copied, gathered) > SLAB_BYTES / (ssize_t)sizeof(uint32_t)) break;
+        if (32 * fewer * twice.count > 31 * halves * slabs.count) break;
+        slabs = twice;
+    }
+    return slabs;
+}
+
 bool convolve_packed(const struct engine *e, const struct convolution *p, const struct tap_order *order,
                      const uint16_t *input, const uint16_t *weight, const float *bias, uint16_t *output) {
     struct packed_job job = {
@@ -417,7 +446,7 @@ bool convolve_packed(const struct engine *e, const struct convolution *p, const 
     parallel_for(p->groups * blocks, grain_for(p->in_channels * p->taps * e->rows), pack_weights, &job);
     ssize_t places = p->samples, wanted = thread_count() == 1 ? 1 : TASKS_PER_THREAD * thread_count();
     for (int i = 0; i < p->axes; i++) places *= p->axis[i].last - p->axis[i].first;
-    job.slabs = cut_into_slabs(p, places / wanted < FEWEST_PLACES ? FEWEST_PLACES : smaller(places / wanted, PLACES));
+    job.slabs = cut_for_panels(&job, places / wanted < FEWEST_PLACES ? FEWEST_PLACES : smaller(places / wanted, PLACES));
     ssize_t tasks = p->groups * job.slabs.count;
     if (tasks < wanted) job.row_parts = smaller(blocks_of(wanted / TASKS_PER_THREAD * PARTS_PER_THREAD, tasks), blocks);
     tasks *= job.row_parts;

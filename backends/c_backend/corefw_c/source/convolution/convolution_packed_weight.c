@@ -1,7 +1,7 @@
 /* The gradient of the weight of convolutions of bfloat16, by an engine of products of pairs: patches by the gradient of the
- * result, summed over places. A row of patches is one tap of one channel at the places, gathered from a padded copy of the
- * input. Few sums are split by places, so that a thread reads what it has copied itself; of many, each thread has some.
- * Either way they are added up in one order, whatever the number of threads. */
+ * result, summed over places. A row of patches is one tap of one channel at the places, gathered from the input or, where
+ * windows leave it or have strides, from a padded copy. Few sums are split by places, so that a thread reads what it has copied
+ * itself; of many, each thread has some. Either way they are added up in one order, whatever the number of threads. */
 #include "convolution/convolution_packed.h"
 #include "convolution/convolution_storage.h"
 
@@ -20,7 +20,8 @@ enum {
     STRETCH = 8 * STEP,           /* that are multiplied at a time: their panels fit the first-level cache */
     PATCH_ROW = STRETCH + STEP,   /* the last piece of a row may be longer than it */
     FEWEST_PLACES = 512,          /* of a slab */
-    SLAB_BYTES = 1 << 20,         /* of its copy, about */
+    SLAB_BYTES = 1 << 20,         /* of its copies, about, of few sums, */
+    SHARED_BYTES = 4 << 20,       /* and of many, for which all threads wait */
     SPLITS = 8,                   /* of places, */
     SPLIT_BYTES = 256 << 10,      /* if there are at most so many sums */
 };
@@ -31,6 +32,7 @@ struct weight_job {
     const uint16_t *input, *output_grad; /* of all groups */
     uint16_t *weight_grad;
     struct slabs slabs;
+    bool uncopied;
     ssize_t rows, row_blocks, out_blocks; /* rows: taps of channels, as in the weight */
     ssize_t splits, size;          /* size: of the sums of a split */
     float *sums;                   /* [split][block of rows][block of result channels], if there are several */
@@ -42,9 +44,11 @@ struct weight_slab {
     const struct weight_job *job;
     ssize_t group;
     struct slab slab;
-    struct layout layout;    /* of the copy, whose channels lie `channel` apart */
+    struct layout layout;    /* of the copy or the input, whose channels lie `channel` apart */
     ssize_t places, channel;
     uint16_t *copy;
+    const uint16_t *source;  /* the first place */
+    ssize_t exact;           /* the first step of which no more than its places may be read */
     char *right;             /* the result's gradient: panels of blocks of channels, `panel` bytes apart */
     ssize_t panel;
     struct pieces *pieces;   /* of each step */
@@ -62,27 +66,24 @@ static void copy_channels(void *context, ssize_t begin, ssize_t end) {
     const struct convolution *p = w->job->problem;
     struct slab places = w->slab;
     places.first_sample = 0;
-    for (ssize_t c = begin; c < end; c++) {
-        uint16_t *copy = w->copy + c * w->channel;
-        memset(copy, 0, (size_t)w->channel * sizeof *copy);
-        for (ssize_t plane = 0; plane < p->planes; plane++) {
-            struct walk rows;
-            ssize_t step = begin_plane(p, &places, &w->layout, plane, &rows);
-            struct run run[RUNS];
-            int runs;
-            while (take_runs(&rows, INT_MAX, RUNS, run, &runs))
+    memset(w->copy + begin * w->channel, 0, (size_t)((end - begin) * w->channel) * sizeof *w->copy);
+    for (ssize_t plane = 0; plane < p->planes; plane++) {
+        struct walk rows;
+        ssize_t step = begin_plane(p, &places, &w->layout, plane, &rows);
+        struct run run[RUNS];
+        int runs;
+        while (take_runs(&rows, INT_MAX, RUNS, run, &runs))
+            for (ssize_t c = begin; c < end; c++)
                 for (ssize_t s = 0; s < w->slab.samples; s++) {
                     ssize_t plane_of_input = ((w->slab.first_sample + s) * p->groups + w->group) * p->in_channels + c;
                     const uint16_t *input = w->job->input + plane_of_input * p->in_size;
-                    for (int r = 0; r < runs; r++) {
-                        const uint16_t *from = input + run[r].source;
-                        uint16_t *to = copy + s * w->layout.sample + run[r].target;
-                        if (step == 1) copy_halves(run[r].length, from, to);
+                    uint16_t *copy = w->copy + c * w->channel + s * w->layout.sample;
+                    for (int r = 0; r < runs; r++)
+                        if (step == 1) copy_halves(run[r].length, input + run[r].source, copy + run[r].target);
                         else
-                            for (ssize_t j = 0; j < run[r].length; j++) to[j] = from[j * step];
-                    }
+                            for (ssize_t j = 0; j < run[r].length; j++)
+                                copy[run[r].target + j] = input[run[r].source + j * step];
                 }
-        }
     }
 }
 
@@ -97,6 +98,15 @@ static void pack_gradient(void *context, ssize_t begin, ssize_t end) {
     for (ssize_t item = begin; item < end; item++) {
         ssize_t block = item / stretches, from = item % stretches * STRETCH;
         ssize_t n = smaller(w->places - from, STRETCH), rows = smaller(p->out_channels - block * LINES, LINES);
+        char *packed = w->right + block * w->panel + from / e->unit * e->right_bytes;
+        if (from % each + n <= each) { /* of one sample */
+            ssize_t plane = (w->slab.first_sample + from / each) * p->groups + w->group;
+            const uint16_t *grad = w->job->output_grad + (plane * p->out_channels + block * LINES) * p->out_size;
+            grad += before + from % each;
+            ask_for_halves(rows, STRETCH, grad + STRETCH, p->out_size); /* the next item's */
+            e->pack_right(n, (int)rows, grad, p->out_size, 1, packed);
+            continue;
+        }
         for (ssize_t i = 0; i < rows; i++)
             for (ssize_t k = 0, sample = from / each, at = from % each; k < n; sample++, at = 0) {
                 ssize_t length = smaller(each - at, n - k);
@@ -105,7 +115,7 @@ static void pack_gradient(void *context, ssize_t begin, ssize_t end) {
                 memcpy(lines[i] + k, w->job->output_grad + plane * p->out_size + before + at, (size_t)length * 2);
                 k += length;
             }
-        e->pack_right(n, (int)rows, lines, STRETCH, 1, w->right + block * w->panel + from / e->unit * e->right_bytes);
+        e->pack_right(n, (int)rows, lines, STRETCH, 1, packed);
     }
 }
 
@@ -118,11 +128,14 @@ static inline __attribute__((always_inline)) void gather_rows(const int count, c
             memcpy(to + piece[j].column, source + offsets[i] + piece[j].source, 2 * (size_t)width);
 }
 
-/* Some rows of patches, from a step on. */
-static void gather_patches(ssize_t steps, const struct pieces *pieces, ssize_t rows, const uint16_t *source,
-                           const ssize_t *offsets, uint16_t *patches) {
-    for (ssize_t s = 0; s < steps; s++, pieces++, patches += STEP) {
-        if (pieces->columns < STEP) { /* what is beyond the last place must be no NaN */
+/* Some rows of patches of some steps. */
+static void gather_patches(const struct weight_slab *w, ssize_t first, ssize_t last, ssize_t row, ssize_t rows,
+                           uint16_t *patches) {
+    const ssize_t *offsets = w->offsets + row;
+    const uint16_t *source = w->source;
+    for (ssize_t s = first; s < last; s++, patches += STEP) {
+        const struct pieces *pieces = &w->pieces[s];
+        if (pieces->columns < STEP || s >= w->exact) { /* what is beyond the last place must be no NaN */
             for (ssize_t i = 0; i < rows; i++) {
                 memset(patches + i * PATCH_ROW, 0, 2 * STEP);
                 for (int j = 0; j < pieces->count; j++) {
@@ -138,6 +151,13 @@ static void gather_patches(ssize_t steps, const struct pieces *pieces, ssize_t r
         GATHER_BY_WIDTH(pieces, STEP);
 #undef GATHER
     }
+}
+
+/* Where k places begin in the rows of the source if they follow each other there, and rows are w->channel apart; or -1. */
+static ssize_t start_in_rows(const struct weight_slab *w, ssize_t from, ssize_t k) {
+    ssize_t each = w->places / w->slab.samples;
+    if (!w->job->uncopied || w->job->problem->taps > 1 || from % each + k > each) return -1;
+    return from / each * w->layout.sample + from % each;
 }
 
 /* Items: blocks of rows, by parts of the result channels. */
@@ -161,8 +181,10 @@ static void multiply_items(void *context, ssize_t begin, ssize_t end) {
         for (ssize_t from = 0; from < w->places; from += STRETCH) {
             ssize_t k = smaller(w->places - from, STRETCH);
             void *packed = patches + size;
-            gather_patches(blocks_of(k, STEP), w->pieces + from / STEP, rows, w->copy, w->offsets + row, patches);
-            if (!e->direct) e->pack_left(k, rows, patches, PATCH_ROW, 1, packed);
+            ssize_t start = e->direct ? -1 : start_in_rows(w, from, k);
+            if (start < 0) gather_patches(w, from / STEP, blocks_of(from + k, STEP), row, rows, patches);
+            if (start >= 0) e->pack_left(k, rows, w->source + w->offsets[row] + start, w->channel, 1, packed);
+            else if (!e->direct) e->pack_left(k, rows, patches, PATCH_ROW, 1, packed);
             for (ssize_t out = first; out < last; out++) {
                 const char *right = w->right + out * w->panel + from / e->unit * e->right_bytes;
                 e->multiply(k, e->direct ? patches : packed, e->direct ? PATCH_ROW * sizeof *patches : 0, right, rows,
@@ -231,8 +253,8 @@ static void differentiate(void *context, ssize_t begin, ssize_t end) {
     for (int i = 0; i < p->axes; i++) most *= w.slab.last[i] - w.slab.first[i];
     ssize_t steps = blocks_of(most, STEP);
     w.panel = size_times(blocks_of(most, e->unit), e->right_bytes);
-    w.channel = size_times(layout_of_copy(p, &w.slab).channel, w.slab.samples);
-    w.copy = allocate_items(size_plus(size_times(w.channel, p->in_channels), STEP), sizeof *w.copy);
+    ssize_t copied = job->uncopied ? 0 : size_times(layout_of_copy(p, &w.slab).sample, w.slab.samples), laid = 0;
+    w.copy = allocate_items(size_plus(copied, STEP), sizeof *w.copy);
     w.right = allocate_items(w.panel, (size_t)job->out_blocks);
     w.pieces = allocate_items(steps, sizeof *w.pieces);
     w.offsets = allocate_items(job->rows, sizeof *w.offsets);
@@ -250,18 +272,24 @@ static void differentiate(void *context, ssize_t begin, ssize_t end) {
         for (ssize_t i = from; i < to; i++) {
             w.first = i == from;
             w.slab = slab_at(p, &job->slabs, i);
-            w.layout = layout_of_copy(p, &w.slab);
-            w.layout.sample = w.layout.channel;
-            w.channel = w.layout.channel * w.slab.samples;
+            w.layout = job->uncopied ? layout_of_input(p, &w.slab, w.group) : layout_of_copy(p, &w.slab);
+            w.channel = job->uncopied ? w.layout.channel : w.layout.channel * w.slab.samples;
+            if (!job->uncopied) w.layout.sample = w.layout.channel;
             w.places = w.slab.samples;
             for (int a = 0; a < p->axes; a++) w.places *= w.slab.last[a] - w.slab.first[a];
             steps = blocks_of(w.places, STEP);
+            w.exact = job->uncopied && i == job->slabs.count - 1 ? steps - 2 : steps;
             struct walk places = places_of_pass(p, &w.slab, &w.layout, 0);
-            begin_walk(&places);
-            for (ssize_t s = 0; s < steps; s++) cut_into_pieces(&places, STEP, STEP, &w.pieces[s]);
-            for (ssize_t row = 0; row < job->rows; row++)
-                w.offsets[row] = row / p->taps * w.channel + offset_of_tap(p, &w.layout, row % p->taps);
-            parallel_for(p->in_channels, grain_for(w.channel / 8), copy_channels, &w);
+            w.source = (job->uncopied ? job->input : w.copy) + places.source_start;
+            places.source_start = 0;
+            if (w.places != laid) { /* slabs of as many places are alike */
+                begin_walk(&places);
+                for (ssize_t s = 0; s < steps; s++) cut_into_pieces(&places, STEP, STEP, &w.pieces[s]);
+                for (ssize_t row = 0; row < job->rows; row++)
+                    w.offsets[row] = row / p->taps * w.channel + offset_of_tap(p, &w.layout, row % p->taps);
+                laid = w.places;
+            }
+            if (!job->uncopied) parallel_for(p->in_channels, grain_for(w.channel / 8), copy_channels, &w);
             parallel_for(job->out_blocks * blocks_of(w.places, STRETCH), 1, pack_gradient, &w);
             ssize_t work = w.places * e->rows * p->out_channels / w.parts;
             parallel_for(job->row_blocks * w.parts, grain_for(work / 256), multiply_items, &w);
@@ -283,10 +311,11 @@ bool weight_gradient_packed(const struct engine *e, const struct convolution *p,
     job.rows = p->in_channels * p->taps;
     job.row_blocks = blocks_of(job.rows, e->rows), job.out_blocks = blocks_of(p->out_channels, LINES);
     job.size = size_times(size_times(job.row_blocks, job.out_blocks), (ssize_t)e->rows * LINES);
-    ssize_t channels = p->in_channels > p->out_channels ? p->in_channels : p->out_channels, all = p->samples;
+    job.uncopied = is_unpadded(p);
+    ssize_t channels = p->in_channels > p->out_channels && !job.uncopied ? p->in_channels : p->out_channels, all = p->samples;
     for (int i = 0; i < p->axes; i++) all *= p->axis[i].out;
     bool few = p->groups == 1 && job.size <= SPLIT_BYTES / (ssize_t)sizeof(float);
-    ssize_t places = smaller(SLAB_BYTES / 2 / channels, few ? blocks_of(all, SPLITS) : all);
+    ssize_t places = few ? smaller(SLAB_BYTES / 2 / channels, blocks_of(all, SPLITS)) : SHARED_BYTES / 2 / channels;
     job.slabs = cut_into_slabs(p, places < FEWEST_PLACES ? FEWEST_PLACES : places);
     job.splits = few ? smaller(SPLITS, job.slabs.count) : 1;
     if (job.splits > 1 && !(job.sums = allocate_items(size_times(job.splits, job.size), sizeof *job.sums))) return false;

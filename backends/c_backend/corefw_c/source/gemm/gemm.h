@@ -2,6 +2,8 @@
 #ifndef COREFW_GEMM_H
 #define COREFW_GEMM_H
 
+#include "core/array.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -32,6 +34,9 @@ multiplication multiply_f32, multiply_f64, multiply_u32, multiply_u64;
 
 /* The same for half types, summed in float32 and rounded once: by conversion to float32, by dot products of pairs, by tiles. */
 multiplication multiply_bf16, multiply_f16, multiply_bf16_by_pairs, multiply_bf16_by_tiles, multiply_f16_by_tiles;
+
+/* Of these the one for a half type, by what multiplies (kernels.h). */
+multiplication *half_multiplication(enum dtype dtype, int products);
 
 /* The product of int8, summed in int32: by pairs of int16, by dot products of four bytes, by tiles. */
 multiplication multiply_i8, multiply_i8_by_quads, multiply_i8_by_tiles;

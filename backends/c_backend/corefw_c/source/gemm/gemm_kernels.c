@@ -138,9 +138,14 @@ struct implementation {
     enum dtype result;
 };
 
+multiplication *half_multiplication(enum dtype dtype, int products) {
+    if (dtype == FLOAT16) return products == BY_TILES ? multiply_f16_by_tiles : multiply_f16;
+    if (products == BY_TILES) return multiply_bf16_by_tiles;
+    return products == BY_PAIRS ? multiply_bf16_by_pairs : multiply_bf16;
+}
+
 /* What multiplies numbers of a type. */
 static struct implementation implementation_of(enum dtype type, int products) {
-    bool tiles = products == BY_TILES;
     switch (type) {
     case FLOAT32: return (struct implementation){multiply_f32, add_rows_f32, type};
     case FLOAT64: return (struct implementation){multiply_f64, add_rows_f64, type};
@@ -149,12 +154,10 @@ static struct implementation implementation_of(enum dtype type, int products) {
     case INT64:
     case UINT64: return (struct implementation){multiply_u64, add_rows_u64, type};
     case BFLOAT16:
-        if (products == BY_PAIRS) return (struct implementation){multiply_bf16_by_pairs, NULL, type};
-        return (struct implementation){tiles ? multiply_bf16_by_tiles : multiply_bf16, NULL, type};
-    case FLOAT16: return (struct implementation){tiles ? multiply_f16_by_tiles : multiply_f16, NULL, type};
+    case FLOAT16: return (struct implementation){half_multiplication(type, products), NULL, type};
     case INT8:
         if (products == BY_PAIRS) return (struct implementation){multiply_i8_by_quads, NULL, INT32};
-        return (struct implementation){tiles ? multiply_i8_by_tiles : multiply_i8, NULL, INT32};
+        return (struct implementation){products == BY_TILES ? multiply_i8_by_tiles : multiply_i8, NULL, INT32};
     default: return (struct implementation){NULL, NULL, type};
     }
 }

@@ -105,12 +105,6 @@ const struct engine *step_engine(enum dtype dtype, int products) {
     return brain ? &bf16_floats : &f16_floats;
 }
 
-multiplication *half_multiplication(enum dtype dtype, int products) {
-    if (dtype == FLOAT16) return products == BY_TILES ? multiply_f16_by_tiles : multiply_f16;
-    if (products == BY_TILES) return multiply_bf16_by_tiles;
-    return products == BY_PAIRS ? multiply_bf16_by_pairs : multiply_bf16;
-}
-
 /* -- the weight -- */
 static inline ssize_t parts_of(ssize_t n, ssize_t part) { return (n + part - 1) / part; }
 

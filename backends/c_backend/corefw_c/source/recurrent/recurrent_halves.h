@@ -14,9 +14,8 @@ struct half_weight {
     char *packed;
 };
 
-/* What multiplies few rows of a half type, by `products` of kernels.h; and the product of any size. */
+/* What multiplies few rows of a half type, by `products` of kernels.h. */
 const struct engine *step_engine(enum dtype dtype, int products);
-multiplication *half_multiplication(enum dtype dtype, int products);
 
 /* Pack the panels. False if there is no memory. */
 bool pack_half_weight(struct half_weight *weight);
