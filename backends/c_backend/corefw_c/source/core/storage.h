@@ -5,7 +5,7 @@
 
 #include "core/halves.h"
 
-#if defined(__F16C__) || defined(__AVX512F__)
+#if defined(__F16C__) || defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -24,14 +24,36 @@ typedef float unaligned_floats __attribute__((vector_size(REGISTER_BYTES), align
 typedef double unaligned_doubles __attribute__((vector_size(REGISTER_BYTES), aligned(sizeof(double)), may_alias));
 typedef register_halves unaligned_halves __attribute__((aligned(1), may_alias));
 
+/* GCC widens and narrows whole registers in halves, which it takes apart and joins. */
+static inline register_bits widen_words(register_halves words) {
+#if defined(__AVX512F__)
+    return (register_bits)_mm512_cvtepu16_epi32((__m256i)words);
+#elif defined(__AVX2__)
+    return (register_bits)_mm256_cvtepu16_epi32((__m128i)words);
+#else
+    return __builtin_convertvector(words, register_bits);
+#endif
+}
+
+static inline register_halves narrow_words(register_bits words) {
+#if defined(__AVX512F__)
+    return (register_halves)_mm512_cvtepi32_epi16((__m512i)words);
+#elif defined(__AVX2__)
+    __m256i all = (__m256i)words;
+    return (register_halves)_mm_packus_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+#else
+    return __builtin_convertvector(words, register_halves);
+#endif
+}
+
 static inline register_floats load_bf16(const uint16_t *from) {
-    return (register_floats)(__builtin_convertvector(*(const unaligned_halves *)from, register_bits) << 16);
+    return (register_floats)(widen_words(*(const unaligned_halves *)from) << 16);
 }
 
 static inline void store_bf16(register_floats x, uint16_t *to) {
     register_bits bits = (register_bits)x, rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
     register_bits nan = (register_bits)(x != x), quiet = (bits >> 16 & 0x8000) | 0x7FC0;
-    *(unaligned_halves *)to = __builtin_convertvector((quiet & nan) | (rounded & ~nan), register_halves);
+    *(unaligned_halves *)to = narrow_words((quiet & nan) | (rounded & ~nan));
 }
 
 static inline register_floats load_f16(const uint16_t *from) {
