@@ -37,6 +37,7 @@ struct elementwise_loop {
     int cost;             /* of an element, in elementary steps */
     int types[6];         /* enum dtype of the inputs; the last one of the result */
     void (*span)(intptr_t n, char *const *in, char *out);
+    void (*halves)(intptr_t n, char *const *in, char *out); /* the same over tensors of a half type as stored, or NULL */
 };
 const struct elementwise_loop *elementwise_loops(int group); /* the last one has no op; NULL if there is no such group */
 void elementwise_run(char **args, const intptr_t *dimensions, const intptr_t *steps, void *loop);

@@ -20,9 +20,6 @@ struct job {
 
 static bool is_half(int dtype) { return dtype == FLOAT16 || dtype == BFLOAT16; }
 
-/* Whether a loop moves half types as they are. */
-static bool moves(const struct elementwise_loop *loop) { return loop->types[0] == BOOL; }
-
 #define COPY_STRIDED(T) \
     for (intptr_t i = 0; i < n; i++) { \
         memcpy(to, from, sizeof(T)); \
@@ -109,14 +106,14 @@ static void run_range(void *context, ssize_t begin, ssize_t end) {
         steps[i] = number ? 0 : job->steps[i];
         at[i] = job->args[i] + begin * steps[i];
         size = size_of(dtype);
-        widen[i] = is_half(dtype) && !moves(loop);
+        widen[i] = is_half(dtype) && (number || !takes_halves(loop));
         direct[i] = !widen[i] && (number || steps[i] == size);
         size = widen[i] ? (intptr_t)sizeof(float) : size;
         widest = size > widest ? size : widest;
         all_direct &= direct[i];
     }
     if (all_direct) {
-        loop->span(end - begin, at, at[inputs]);
+        run_span(loop, end - begin, at, at[inputs]);
         return;
     }
     char buffers[6][BLOCK] __attribute__((aligned(64)));
@@ -131,7 +128,7 @@ static void run_range(void *context, ssize_t begin, ssize_t end) {
             if (!direct[i] && steps[i] != 0) read_block(n, loop->types[i], widen[i], at[i], steps[i], buffers[i]);
             operands[i] = direct[i] ? at[i] : buffers[i];
         }
-        loop->span(n, operands, direct[inputs] ? at[inputs] : buffers[inputs]);
+        run_span(loop, n, operands, direct[inputs] ? at[inputs] : buffers[inputs]);
         if (!direct[inputs]) write_block(n, result_type, widen[inputs], buffers[inputs], at[inputs], steps[inputs]);
         for (int i = 0; i <= inputs; i++) at[i] += n * steps[i];
     }

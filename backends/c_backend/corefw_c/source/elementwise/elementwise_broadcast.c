@@ -31,7 +31,7 @@ static void run_block(const struct job *job, ssize_t rows, ssize_t columns, char
     for (int i = 0; i < inputs; i++) in[i] = read_block(job->operands + i, rows, columns, at[i], buffers + i);
     bool direct = !result->widen && is_dense(result, rows, columns);
     char *results = direct ? at[inputs] : buffers[inputs].elements;
-    job->loop->span(rows * columns, in, results);
+    run_span(job->loop, rows * columns, in, results);
     if (!direct) write_block(result, rows, columns, results, at[inputs]);
 }
 
@@ -145,7 +145,8 @@ static enum status open_job(struct job *job, const struct elementwise_loop *loop
         if (!is_aligned(a, size < 8 ? size : 8) || !is_apart(a, out)) return UNSUPPORTED;
         bool half = dtype == FLOAT16 || dtype == BFLOAT16;
         job->operands[i].dtype = dtype, job->operands[i].size = size, job->operands[i].data = a->data;
-        job->operands[i].widen = half && loop->types[0] != BOOL; /* choices move halves as they are */
+        bool number = i >= loop->tensors && i < count;
+        job->operands[i].widen = half && (number || !takes_halves(loop));
     }
     job->count = count_of(out);
     return job->count == 0 || find_loops(job, arrays) ? OK : UNSUPPORTED;

@@ -76,6 +76,10 @@
 #undef LIMITED_1_0
 #undef LIMITED_2_0
 
+#ifdef LOOPS_f32
+#include "elementwise/elementwise_halves.h"
+#endif
+
 /* -- rows: for each line one per dtype that the loop serves; only the result of a `bool8` is of another dtype -- */
 #define RESULT_bool8(dtype) BOOL
 #define RESULT_float(dtype) dtype
@@ -88,12 +92,15 @@
 #define RESULT_uint16_t(dtype) dtype
 #define RESULT_uint32_t(dtype) dtype
 #define RESULT_uint64_t(dtype) dtype
-#define TYPED_ROW(first, second, third, s, t, D, name, suffix, tensors, numbers, R, cost) \
-    {#name, tensors, numbers, cost, {TYPES_##tensors(first, second, third, s, t), RESULT_##R(D)}, span_##name##_##suffix},
+#define TYPED_ROW(first, second, third, s, t, D, halves, name, suffix, tensors, numbers, R, cost) \
+    {#name, tensors, numbers, cost, {TYPES_##tensors(first, second, third, s, t), RESULT_##R(D)}, span_##name##_##suffix, halves},
 #define TYPES_1(first, second, third, s, t) first, s, t, t, t
 #define TYPES_2(first, second, third, s, t) first, second, s, t, t
 #define TYPES_3(first, second, third, s, t) first, second, third, s, t
-#define ROW(D, ...) TYPED_ROW(D, D, D, D, D, D, __VA_ARGS__)
+#define ROW(D, ...) TYPED_ROW(D, D, D, D, D, D, NULL, __VA_ARGS__)
+#define HALVES(D, name, suffix, tensors, numbers, R, cost) HALVES_##R(D, name##_##suffix, cost)
+#define HALVES_bool8(D, name, cost) NULL
+#define HALVES_float(D, name, cost) cost <= CHEAP ? halves_##name##_##D : NULL
 
 /* Half types are computed in float32, and beside them some tensors, and numbers, may be float32 as they are. */
 #define HALF(D, name, suffix, tensors, numbers, ...) \
@@ -103,17 +110,17 @@
 #define BESIDE_NUMBERS_2(rows, D, ...) \
     BESIDE_NUMBERS_1(rows, D, __VA_ARGS__) rows(D, FLOAT32, D, __VA_ARGS__) rows(D, D, D, __VA_ARGS__)
 #define BESIDE_NUMBERS_3(rows, D, ...) rows(D, FLOAT32, FLOAT32, __VA_ARGS__) rows(D, D, D, __VA_ARGS__)
-#define HALF_1(D, s, t, ...) TYPED_ROW(D, D, D, s, t, D, __VA_ARGS__)
+#define HALF_1(D, s, t, ...) TYPED_ROW(D, D, D, s, t, D, HALVES(D, __VA_ARGS__), __VA_ARGS__)
 #define HALF_2(D, s, t, ...) \
-    TYPED_ROW(D, D, D, s, t, D, __VA_ARGS__) \
-    TYPED_ROW(D, FLOAT32, D, s, t, D, __VA_ARGS__) \
-    TYPED_ROW(FLOAT32, D, D, s, t, D, __VA_ARGS__)
+    TYPED_ROW(D, D, D, s, t, D, HALVES(D, __VA_ARGS__), __VA_ARGS__) \
+    TYPED_ROW(D, FLOAT32, D, s, t, D, NULL, __VA_ARGS__) \
+    TYPED_ROW(FLOAT32, D, D, s, t, D, NULL, __VA_ARGS__)
 #define HALF_3(D, s, t, ...) \
     HALF_2(D, s, t, __VA_ARGS__) \
-    TYPED_ROW(D, D, FLOAT32, s, t, D, __VA_ARGS__) \
-    TYPED_ROW(D, FLOAT32, FLOAT32, s, t, D, __VA_ARGS__) \
-    TYPED_ROW(FLOAT32, D, FLOAT32, s, t, D, __VA_ARGS__) \
-    TYPED_ROW(FLOAT32, FLOAT32, D, s, t, D, __VA_ARGS__)
+    TYPED_ROW(D, D, FLOAT32, s, t, D, NULL, __VA_ARGS__) \
+    TYPED_ROW(D, FLOAT32, FLOAT32, s, t, D, NULL, __VA_ARGS__) \
+    TYPED_ROW(FLOAT32, D, FLOAT32, s, t, D, NULL, __VA_ARGS__) \
+    TYPED_ROW(FLOAT32, FLOAT32, D, s, t, D, NULL, __VA_ARGS__)
 
 #define FLOATS(...) ROW(FLOAT32, __VA_ARGS__) HALF(FLOAT16, __VA_ARGS__) HALF(BFLOAT16, __VA_ARGS__)
 #define DOUBLE(...) ROW(FLOAT64, __VA_ARGS__)
