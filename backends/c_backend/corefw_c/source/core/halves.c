@@ -11,6 +11,7 @@ void widen_float16(ssize_t n, const void *halves, void *floats) {
 #if defined(__AVX512F__)
     for (; i + 16 <= n; i += 16) _mm512_storeu_ps(t + i, _mm512_cvtph_ps(_mm256_loadu_si256((const void *)(s + i))));
 #elif defined(__F16C__)
+#pragma GCC unroll 4
     for (; i + 8 <= n; i += 8)
         _mm256_storeu_ps((float *)(t + i), _mm256_cvtph_ps(_mm_loadu_si128((const void *)(s + i))));
 #endif
@@ -25,6 +26,7 @@ void narrow_float16(ssize_t n, const void *floats, void *halves) {
     for (; i + 16 <= n; i += 16)
         _mm256_storeu_si256((void *)(t + i), _mm512_cvtps_ph(_mm512_loadu_ps(s + i), _MM_FROUND_TO_NEAREST_INT));
 #elif defined(__F16C__)
+#pragma GCC unroll 4
     for (; i + 8 <= n; i += 8)
         _mm_storeu_si128((void *)(t + i),
                          _mm256_cvtps_ph(_mm256_loadu_ps((const float *)(s + i)), _MM_FROUND_TO_NEAREST_INT));

@@ -101,6 +101,14 @@
 #define HALVES(D, name, suffix, tensors, numbers, R, cost) HALVES_##R(D, name##_##suffix, cost)
 #define HALVES_bool8(D, name, cost) NULL
 #define HALVES_float(D, name, cost) cost <= CHEAP ? halves_##name##_##D : NULL
+#define MIXED(first, second, name, suffix, tensors, numbers, R, cost) \
+    MIXED_##tensors##_##numbers(first, second, R, name##_##suffix, cost)
+#define MIXED_2_0(first, second, R, name, cost) HALVES_##R(first##_##second, name, cost)
+#define MIXED_2_1(...) NULL
+#define MIXED_2_2(...) NULL
+#define MIXED_2_3(...) NULL
+#define MIXED_3_0(...) NULL
+#define MIXED_3_1(...) NULL
 
 /* Half types are computed in float32, and beside them some tensors, and numbers, may be float32 as they are. */
 #define HALF(D, name, suffix, tensors, numbers, ...) \
@@ -113,8 +121,8 @@
 #define HALF_1(D, s, t, ...) TYPED_ROW(D, D, D, s, t, D, HALVES(D, __VA_ARGS__), __VA_ARGS__)
 #define HALF_2(D, s, t, ...) \
     TYPED_ROW(D, D, D, s, t, D, HALVES(D, __VA_ARGS__), __VA_ARGS__) \
-    TYPED_ROW(D, FLOAT32, D, s, t, D, NULL, __VA_ARGS__) \
-    TYPED_ROW(FLOAT32, D, D, s, t, D, NULL, __VA_ARGS__)
+    TYPED_ROW(D, FLOAT32, D, s, t, D, MIXED(D, FLOAT32, __VA_ARGS__), __VA_ARGS__) \
+    TYPED_ROW(FLOAT32, D, D, s, t, D, MIXED(FLOAT32, D, __VA_ARGS__), __VA_ARGS__)
 #define HALF_3(D, s, t, ...) \
     HALF_2(D, s, t, __VA_ARGS__) \
     TYPED_ROW(D, D, FLOAT32, s, t, D, NULL, __VA_ARGS__) \
