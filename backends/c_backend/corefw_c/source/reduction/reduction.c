@@ -18,8 +18,7 @@ enum {
     FEW = 16,        /* results that are too few to share the work by */
     NARROW = 64,     /* columns below which several rows are reduced as one */
     PARTS = 3,       /* the most parts of a total */
-    WIDENED = 8192,  /* elements of half types at a time, as floats: eight rows of a strip, as reducers take them, */
-    IN_A_ROW = 2048, /* or so many of rows, which stay in the first cache beside what they are read from */
+    WIDENED = 8192,  /* elements of half types at a time, as floats: eight rows of a strip, as reducers take them */
 };
 
 /* Sizes and strides (in bytes) of dimensions, outermost first; of kept ones also the step in the output. */
@@ -117,10 +116,9 @@ static void fold(const struct plan *plan, void reduce(const struct strip *, void
     }
     float floats[WIDENED];
     struct strip part = *strip;
-    const ssize_t most = strip->width == 1 ? IN_A_ROW : WIDENED / strip->width;
     for (ssize_t r = 0; r < strip->rows; r += part.rows) {
         const char *from = (const char *)strip->x + 2 * r * strip->stride;
-        part.rows = strip->rows - r < most ? strip->rows - r : most;
+        part.rows = strip->rows - r < WIDENED / strip->width ? strip->rows - r : WIDENED / strip->width;
         part.position = strip->position + r * strip->step;
         part.x = floats;
         part.stride = strip->width;
@@ -217,13 +215,13 @@ static void reduce_rows(const struct plan *plan, ssize_t begin, ssize_t end) {
     ssize_t stride = plan->kept.n ? plan->kept.stride[0] : 0;
     struct strip strip = {.x = plan->data + begin * stride, .rows = plan->rows, .stride = plan->row_stride,
                           .width = 1, .step = 1, .options = &plan->options};
-    ssize_t together = strip.rows ? IN_A_ROW / strip.rows : 0; /* rows that are widened at a time */
+    ssize_t together = strip.rows ? WIDENED / strip.rows : 0; /* rows that are widened at a time */
     if (together > STRIP) together = STRIP;
     if (reducer->rows && !plan->half.widen)
         reducer->rows(&strip, stride / plan->itemsize, end - begin, plan->outputs, begin);
     else if (reducer->rows && together)
         for (ssize_t i = begin, count; i < end; i += count) {
-            float floats[IN_A_ROW];
+            float floats[WIDENED];
             int64_t values[STRIP], positions[STRIP];
             char *const results[2] = {plan->outputs[0] ? (char *)values : NULL, (char *)positions};
             count = end - i < together ? end - i : together;
