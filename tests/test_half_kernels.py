@@ -85,6 +85,7 @@ def test_cheap_formulas(level, dtype):
 def test_special_numbers_among_others(level, dtype):
     """A NaN, an infinity, and what is rounded to one, to zero or to even, at each place of registers."""
     special = [float("nan"), -float("nan"), float("inf"), -float("inf"), 3.4e38, 65519.9, 65520.0, 1e-40, 1e-8, -0.0]
+    special += np.array([0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001], "u4").view("f4").tolist()  # NaN that rounding would spoil
     special += [1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-11, 1 + 3 * 2.0**-11]
     exact = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}[dtype]
     for place in range(33):
