@@ -57,9 +57,10 @@ def test_what_computes_on_copies_is_documented(level):
     assert set(documented) == found
 
 
-#: cheap formulas, which are computed from registers of half types to such registers: of one to three tensors and numbers
+#: cheap formulas, which are computed from registers of half types to such registers: of one to three tensors
 CHEAP = {
-    1: [torch.neg, torch.sqrt, torch.square, F.relu, torch.rsqrt, torch.floor, torch.sign, lambda x: x * 0.3, lambda x: 1 - x, lambda x: 0.7 / x,
+    1: [torch.neg, torch.sqrt, torch.square, F.relu, torch.rsqrt, torch.floor, torch.sign,
+        lambda x: x * 0.3, lambda x: 1 - x, lambda x: 0.7 / x,
         lambda x: x.clamp(-0.5, 1.5), lambda x: F.leaky_relu(x, 0.1)],
     2: [torch.add, torch.sub, torch.mul, torch.div, torch.maximum, torch.copysign],
     3: [lambda x, y, z: x.addcmul(y, z, value=0.3), torch.lerp],
