@@ -83,6 +83,24 @@ def test_cheap_formulas(level, dtype):
 
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("level", WHOLE)
+def test_conversions_of_any_length(level, dtype):
+    exact = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}[dtype]
+    x = np.random.standard_normal(75).astype(np.float32)
+    for n in range(70):
+        for begin in (0, 5):
+            part, guarded = x[begin : begin + n], torch.full((75,), 7.0)
+            with torch.backend(level):
+                halves = torch.full((75,), 7.0, dtype=getattr(torch, dtype))
+                halves[begin : begin + n] = torch.from_numpy(part)
+                guarded[begin : begin + n] = halves[begin : begin + n]
+            for found in (halves, guarded):
+                expected = np.full(75, 7, np.float32)
+                expected[begin : begin + n] = part.astype(exact)
+                np.testing.assert_array_equal(f64(found), expected)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
 def test_special_numbers_among_others(level, dtype):
     """A NaN, an infinity, and what is rounded to one, to zero or to even, at each place of registers."""
     special = [float("nan"), -float("nan"), float("inf"), -float("inf"), 3.4e38, 65519.9, 65520.0, 1e-40, 1e-8, -0.0]
