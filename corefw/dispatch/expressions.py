@@ -89,6 +89,7 @@ EXPRESSIONS = (
         "y == 0 ? x / y : n == 0 ? copysign(n, x / y) : f + T(n - f > T(0.5))",
     ),
     *_all("x y", "signed", trunc_divide="y == 0 ? 0 : y == -1 ? T(0ull - x) : T(x / y)"),
+    *_all("x y", "unsigned", trunc_divide="y == 0 ? 0 : T(x / y)"),
     *_floating("x y z s", 2, addcmul="x + s * (y * z)", addcdiv="x + s * (y / z)"),
     *_floating("x y z", 2, lerp="fabs(z) < T(0.5) ? x + z * (y - x) : y - (1 - z) * (y - x)"),
     *_floating("x y s", 2, add_scaled="x + s * y", sub_scaled="x - s * y"),
@@ -180,7 +181,7 @@ EXPRESSIONS = (
     *_all("x", "wrapping", bitwise_not="T(~x)"),
     *_all("x", "bool", bitwise_not="x == 0"),
     # -- activation functions and their gradients -------------------------------------------------------------------
-    *_all("x", "floating", "signed", relu="x <= 0 ? 0 : x"),
+    *_all("x", "floating", *_INTEGERS, relu="x <= 0 ? 0 : x"),
     *_floating("x y", 1, relu_backward="y <= 0 ? 0 : x"),
     *_floating("x y", 1, prelu_elements="x > 0 ? x : y * x"),
     *_floating("x s", 1, leaky_relu="x > 0 ? x : x * s", hardshrink="fabs(x) <= s ? 0 : x"),

@@ -44,7 +44,7 @@ def maker(lib, level: str) -> Callable[[Fusion], Callable | None]:
 @cache
 def _loops(lib) -> dict:
     """The loops by name and element types of their operands, each with the type of its result."""
-    return {(name, tuple(types[:-1])): (loop, types[-1]) for name, types, loop in rows(lib) if not loop.as_stored}
+    return {(name, tuple(types[:-1])): (loop, types[-1]) for name, types, loop in rows(lib)}
 
 
 def program(lib, fusion: Fusion) -> dict | None:
