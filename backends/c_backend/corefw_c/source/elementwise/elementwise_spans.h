@@ -3,6 +3,7 @@
 #include "elementwise/elementwise.h"
 #include "elementwise/special_functions.h" /* whose logarithms and exponentials are those of C's library */
 #include "core/mathematics.h"
+#include "elementwise/log_gamma.h"
 
 #define TENSORS_1(T) const T *a = (const T *)in[0]
 #define TENSORS_2(T) TENSORS_1(T), *b = (const T *)in[1]
@@ -30,6 +31,16 @@
             results[i] = one_##name(ELEMENTS_##tensors AND_NUMBERS_##numbers); \
     }
 
+/* A cheap loop of two tensors where the second one is one element. */
+#define BESIDE(name, T, R, cost) \
+    static void beside_##name(intptr_t n, char *const *in, char *out) { \
+        if (!IS_CHEAP(cost)) return; \
+        const T *a = (const T *)in[0], y = *(const T *)in[1]; \
+        R *results = (R *)out; \
+        INDEPENDENT for (intptr_t i = 0; i < n; i++) results[i] = one_##name(a[i], y); \
+    }
+#define IS_CHEAP(cost) ((cost) <= 2)
+
 /* The same in blocks: one that holds an element beyond what one_<name> can do is computed by exact_one_<name>. */
 #define LIMITED(tensors, name, T, R, parameters, beyond, exact, ...) \
     static inline __attribute__((always_inline)) R one_##name parameters { __VA_ARGS__; } \
@@ -51,7 +62,9 @@
     }
 
 #define LOOP_1_0(dtypes, name, suffix, T, R, cost, ...) LOOP(1, 0, name##_##suffix, T, R, __VA_ARGS__)
-#define LOOP_2_0(dtypes, name, suffix, T, R, cost, ...) LOOP(2, 0, name##_##suffix, T, R, __VA_ARGS__)
+#define LOOP_2_0(dtypes, name, suffix, T, R, cost, ...) \
+    LOOP(2, 0, name##_##suffix, T, R, __VA_ARGS__) \
+    BESIDE(name##_##suffix, T, R, cost)
 #define LOOP_3_0(dtypes, name, suffix, T, R, cost, ...) LOOP(3, 0, name##_##suffix, T, R, __VA_ARGS__)
 #define LOOP_1_1(dtypes, name, suffix, T, R, cost, ...) LOOP(1, 1, name##_##suffix, T, R, __VA_ARGS__)
 #define LOOP_1_2(dtypes, name, suffix, T, R, cost, ...) LOOP(1, 2, name##_##suffix, T, R, __VA_ARGS__)
@@ -61,7 +74,9 @@
 #define LOOP_2_3(dtypes, name, suffix, T, R, cost, ...) LOOP(2, 3, name##_##suffix, T, R, __VA_ARGS__)
 #define LOOP_3_1(dtypes, name, suffix, T, R, cost, ...) LOOP(3, 1, name##_##suffix, T, R, __VA_ARGS__)
 #define LIMITED_1_0(dtypes, name, suffix, T, R, cost, ...) LIMITED(1, name##_##suffix, T, R, __VA_ARGS__)
-#define LIMITED_2_0(dtypes, name, suffix, T, R, cost, ...) LIMITED(2, name##_##suffix, T, R, __VA_ARGS__)
+#define LIMITED_2_0(dtypes, name, suffix, T, R, cost, ...) \
+    LIMITED(2, name##_##suffix, T, R, __VA_ARGS__) \
+    BESIDE(name##_##suffix, T, R, cost)
 #include "elementwise/elementwise_loops.inc"
 #undef LOOP_1_0
 #undef LOOP_2_0
@@ -93,7 +108,18 @@
 #define RESULT_uint32_t(dtype) dtype
 #define RESULT_uint64_t(dtype) dtype
 #define TYPED_ROW(first, second, third, s, t, D, halves, name, suffix, tensors, numbers, R, cost) \
-    {#name, tensors, numbers, cost, {TYPES_##tensors(first, second, third, s, t), RESULT_##R(D)}, span_##name##_##suffix, halves},
+    {#name, tensors, numbers, cost, {TYPES_##tensors(first, second, third, s, t), RESULT_##R(D)}, span_##name##_##suffix, halves, \
+     BESIDE_##tensors##_##numbers(name##_##suffix, cost), 0, NULL, NULL},
+#define BESIDE_1_0(name, cost) NULL
+#define BESIDE_2_0(name, cost) IS_CHEAP(cost) ? beside_##name : NULL
+#define BESIDE_3_0(name, cost) NULL
+#define BESIDE_1_1(name, cost) NULL
+#define BESIDE_1_2(name, cost) NULL
+#define BESIDE_1_3(name, cost) NULL
+#define BESIDE_2_1(name, cost) NULL
+#define BESIDE_2_2(name, cost) NULL
+#define BESIDE_2_3(name, cost) NULL
+#define BESIDE_3_1(name, cost) NULL
 #define TYPES_1(first, second, third, s, t) first, s, t, t, t
 #define TYPES_2(first, second, third, s, t) first, second, s, t, t
 #define TYPES_3(first, second, third, s, t) first, second, third, s, t
