@@ -4,6 +4,7 @@ of float32, rounded once; convolutions, those of float64."""
 import re
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -54,6 +55,75 @@ def test_what_computes_on_copies_is_documented(level):
         found = on_copies()
     assert sorted(documented) == sorted(set(documented))
     assert set(documented) == found
+
+
+#: cheap formulas, which are computed from registers of half types to such registers: of one to three tensors
+CHEAP = {
+    1: [torch.neg, torch.sqrt, torch.square, F.relu, torch.rsqrt, torch.floor, torch.sign,
+        lambda x: x * 0.3, lambda x: 1 - x, lambda x: 0.7 / x,
+        lambda x: x.clamp(-0.5, 1.5), lambda x: F.leaky_relu(x, 0.1)],
+    2: [torch.add, torch.sub, torch.mul, torch.div, torch.maximum, torch.copysign],
+    3: [lambda x, y, z: x.addcmul(y, z, value=0.3), torch.lerp],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_cheap_formulas(level, dtype):
+    for shape in [(1,), (7,), (15,), (16,), (33,), (63,), (65, 70), (3, 9001)]:
+        inputs = [random(dtype, *shape) for _ in range(3)]
+        for count, functions in CHEAP.items():
+            for function in functions:
+                rounded(function, *inputs[:count], level=level)
+                rounded(function, *(x.flip(0)[..., ::2] for x in inputs[:count]), level=level)
+                if count > 1:
+                    rounded(function, inputs[0], inputs[1][..., :1], *inputs[2:count], level=level)
+                    rounded(function, inputs[0], inputs[1][:1], *inputs[2:count], level=level)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_conversions_of_any_length(level, dtype):
+    exact = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}[dtype]
+    x = np.random.standard_normal(75).astype(np.float32)
+    for n in range(70):
+        for begin in (0, 5):
+            part, guarded = x[begin : begin + n], torch.full((75,), 7.0)
+            with torch.backend(level):
+                halves = torch.full((75,), 7.0, dtype=getattr(torch, dtype))
+                halves[begin : begin + n] = torch.from_numpy(part)
+                guarded[begin : begin + n] = halves[begin : begin + n]
+            for found in (halves, guarded):
+                expected = np.full(75, 7, np.float32)
+                expected[begin : begin + n] = part.astype(exact)
+                np.testing.assert_array_equal(f64(found), expected)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", WHOLE)
+def test_special_numbers_among_others(level, dtype):
+    """A NaN, an infinity, and what is rounded to one, to zero or to even, at each place of registers."""
+    special = [float("nan"), -float("nan"), float("inf"), -float("inf"), 3.4e38, 65519.9, 65520.0, 1e-40, 1e-8, -0.0]
+    special += np.array([0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001], "u4").view("f4").tolist()  # NaN that rounding would spoil
+    special += [1 + 2.0**-8, 1 + 3 * 2.0**-8, 1 + 2.0**-11, 1 + 3 * 2.0**-11]
+    exact = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16}[dtype]
+    for place in range(33):
+        for number in special:
+            x = np.linspace(-3, 3, 70, dtype=np.float32)
+            x[place] = number
+            with np.errstate(over="ignore"):
+                expected = x.astype(exact)
+            with torch.backend(level):
+                halves = torch.from_numpy(x).to(getattr(torch, dtype))
+                same, double, back = halves * 1, halves + halves, halves.float()
+            wide = expected.astype(np.float32)
+            np.testing.assert_array_equal(halves.float().numpy(), wide)
+            np.testing.assert_array_equal(back.numpy(), wide)
+            np.testing.assert_array_equal(same.float().numpy(), wide)
+            with np.errstate(over="ignore"):
+                np.testing.assert_array_equal(double.float().numpy(), (wide + wide).astype(exact).astype(np.float32))
+            zeros = wide == 0
+            assert (np.signbit(same.float().numpy()) == np.signbit(wide))[zeros].all()
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "nansum", "logsumexp", "prod", "any", "all", "count_nonzero"])

@@ -14,7 +14,7 @@ from corefw.benchmarks.timing import take_turns
 from corefw.processor import processor
 
 #: variables that figures depend on
-ENVIRONMENT = ("COREFW_", "OMP_", "OPENBLAS_", "MKL_", "CUDA_VISIBLE_DEVICES")
+ENVIRONMENT = ("COREFW_", "OMP_", "OPENBLAS_", "MKL_", "ONEDNN_", "ATEN_", "CUDA_VISIBLE_DEVICES")
 SIDE, ELEMENTS = 1024, 1 << 24  # of the product, and of the copy: beyond the caches
 
 

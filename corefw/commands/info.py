@@ -14,7 +14,7 @@ from corefw.commands.parsing import Commands
 from corefw.processor import cpuinfo, processor
 
 PACKAGES = ("numpy", "pluggy", "ml_dtypes", "safetensors", "opt_einsum")
-ENVIRONMENT = ("COREFW_", "OMP_", "OPENBLAS_", "MKL_", "CUDA_VISIBLE_DEVICES")
+ENVIRONMENT = ("COREFW_", "OMP_", "OPENBLAS_", "MKL_", "ONEDNN_", "ATEN_", "CUDA_VISIBLE_DEVICES")
 
 
 def add(commands: Commands) -> None:

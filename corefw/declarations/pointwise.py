@@ -40,14 +40,14 @@ counting = DtypeRule("counting", compute=_counting, results=(_counting,))
 
 
 def _scaled(combine: Declaration, scaled: Declaration, alpha, input, other):
-    """`input` combined with ``alpha * other``: in two steps where nothing is rounded between them, else by `scaled`.
+    """`input` combined with ``alpha * other`` by `scaled`, or complex numbers in two steps.
 
     `alpha` has no part in the choice of the result's dtype, and is refused unless that holds numbers of its kind.
     """
     alike = input.__class__ is Tensor and other.__class__ is Tensor and input.dispatch_key is other.dispatch_key
     common = input.dispatch_key.dtype if alike else result_type(input, other)
     alpha = checked_factor(combine.op.name, "alpha", alpha, common)
-    if alike and common.category >= dtypes.FLOATING and computed(common) is common:
+    if alike and common.is_complex:
         return combine.op.function(input, other * fitting_number(alpha, common))
     return scaled(input, other, fitting_number(alpha, computed(common)))
 

@@ -132,6 +132,28 @@ def _prepare(op: Op, values):
     return dispatch_key, arguments, table
 
 
+#: by op, dispatch keys and whether the first is the number: the common dispatch key and table of a tensor and a number
+_beside_numbers: dict[tuple, tuple] = {}
+
+
+def _prepared(op: Op, values):
+    """What `_prepare` gives. It is kept of a tensor beside a number, neither of which is to be converted: so half types
+    stand beside numbers in float32."""
+    if len(values) != 2 or Constant not in (values[0].__class__, values[1].__class__):
+        return _prepare(op, values)
+    first, second = values
+    if not (isinstance(first, Tensor) and isinstance(second, Tensor)):
+        return _prepare(op, values)
+    key = op, first.dispatch_key, second.dispatch_key, first.__class__ is Constant
+    if (kept := _beside_numbers.get(key)) is not None:
+        return kept[0], [first.array, second.array], kept[1]
+    dispatch_key, arguments, table = _prepare(op, values)
+    unchanged = arguments[0] is first.array and arguments[1] is second.array
+    if unchanged and not isinstance(dispatch_key.device, LevelDevice):
+        _beside_numbers[key] = dispatch_key, table
+    return dispatch_key, arguments, table
+
+
 def _lifted(value, to):
     """An operand, or several, as ones of the batch `to`."""
     if isinstance(value, Tensor):
@@ -171,7 +193,7 @@ def _run(kernel, arguments):
 
 def mixed(op: Op, *values):
     """Run `op` on tensors of different dtypes (or a 0-d CPU tensor beside another device's)."""
-    dispatch_key, arguments, table = _prepare(op, values)
+    dispatch_key, arguments, table = _prepared(op, values)
     kernel, result, array_type, _ = table[dispatch_key]
     return _run(kernel, arguments), result, array_type
 
@@ -179,7 +201,7 @@ def mixed(op: Op, *values):
 def mixed_into(op: Op, *values) -> None:
     """Run `op` on tensors of different dtypes and leave the result in the first one's memory."""
     target = values[0]
-    dispatch_key, arguments, table = _prepare(op, values)
+    dispatch_key, arguments, table = _prepared(op, values)
     kernel, result, array_type, _ = table[dispatch_key]
     if result.device is not target.dispatch_key.device:
         if isinstance(result.device, LevelDevice):

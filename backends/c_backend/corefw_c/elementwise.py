@@ -1,9 +1,8 @@
-"""Elementwise ops: NumPy's own ufunc objects around loops in C.
+"""Elementwise ops: loops in C, which bring SIMD code, threads and half types, and NumPy's own ufunc objects around them.
 
-NumPy then does what it does best, broadcasting, strides, ``out=`` and overlapping operands, at the price of its own
-ufuncs; the loops bring SIMD code, threads and half types. Large operands that broadcast or are strided, which NumPy
-copies piece by piece in one thread, go to a parallel walk of our own. What the ops compute stands in
-`corefw.dispatch.expressions`.
+Arrays of types that a loop takes go to it at once, in C (source/elementwise/fast_path.c); what else there is, operands
+to convert or that overlap, and results without dimensions, is the ufunc's. What the ops compute stands in
+`corefw.dispatch.expressions`; where it has no formula for a type, some loops are those of NumPy's ufuncs.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import ctypes
 from collections.abc import Callable
 from functools import cache, lru_cache
 from math import copysign
+from struct import pack
 
 import _cffi_backend
 import ml_dtypes
@@ -34,8 +34,26 @@ DTYPES = (
 )
 _BFLOAT16, _FLOAT32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
 _pointer, _int = ctypes.c_void_p, ctypes.c_int
+#: ops that refuse integers to be divided by zero
+_DIVISIONS = ("floor_divide", "fmod", "remainder", "trunc_divide")
 #: by op the operands whose elements choose the function
 _LOOKS_AT = {"pow": ("exponent",)}
+_INTEGERS = "bBhHilIL"
+#: ufuncs of NumPy's of whose loops we take some, by op: (the letters of their element types, the cost of an element)
+_NUMPYS = (
+    ("FD", 2, {"add": np.add, "sub": np.subtract, "mul": np.multiply, "square": np.square, "eq": np.equal}),
+    ("FD", 2, {"ne": np.not_equal, "logical_and": np.logical_and, "logical_or": np.logical_or}),
+    ("FD", 2, {"logical_xor": np.logical_xor, "logical_not": np.logical_not, "isnan": np.isnan}),
+    ("FD", 2, {"isinf": np.isinf, "isfinite": np.isfinite, "abs": np.absolute}),
+    ("FD", 6, {"div": np.true_divide, "reciprocal": np.reciprocal}),
+    ("FD", 60, {"exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "log10": np.log10, "sqrt": np.sqrt}),
+    ("FD", 60, {"sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan}),
+    ("FD", 60, {"sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh}),
+    ("FD", 60, {"atanh": np.arctanh}),
+    (_INTEGERS, 60, {"gcd": np.gcd, "lcm": np.lcm}),
+    (_INTEGERS, 8, {"floor_divide": np.floor_divide, "remainder": np.remainder, "fmod": np.fmod}),
+    (_INTEGERS, 1, {"bitwise_left_shift": np.left_shift, "bitwise_right_shift": np.right_shift}),
+)
 _kept: list = []  # what the ufuncs point to: they live as long as the process
 
 
@@ -76,6 +94,18 @@ def rows(lib) -> list[tuple[str, list, object]]:
     return found
 
 
+def numpy_rows(lib) -> list[tuple[str, list, object]]:
+    """The loops of NumPy's ufuncs that run as ours do, as `rows` gives them."""
+    found = []
+    for kinds, cost, functions in _NUMPYS:
+        for name, ufunc in functions.items():
+            for place, types in enumerate(ufunc.types):
+                inputs = types[: ufunc.nin]
+                if inputs[0] in kinds and inputs == inputs[0] * ufunc.nin and (loop := lib.numpy_loop(id(ufunc), place, cost)):
+                    found.append((name, [DTYPES[loop.types[i]] for i in (*range(ufunc.nin), 5)], loop))
+    return found
+
+
 def ufuncs(lib) -> dict[str, tuple[np.ufunc, list]]:
     """By name of the function its ufunc and its loops: (element types, of the result last; loop in C)."""
     ffi = _cffi_backend.FFI()
@@ -84,53 +114,42 @@ def ufuncs(lib) -> dict[str, tuple[np.ufunc, list]]:
         return int(ffi.cast("uintptr_t", pointer))
 
     run = address(ffi.addressof(lib.functions, "elementwise_run"))
-    found: dict[str, list] = {}
-    for name, types, loop in rows(lib):
-        found.setdefault(name, []).append((types, loop))
+    found: dict[str, dict] = {}
+    for name, types, loop in rows(lib) + numpy_rows(lib):
+        found.setdefault(name, {})[tuple(types[:-1])] = types, loop  # of two the later one
     made = {}
-    for name, loops in found.items():
+    for name, by_types in found.items():
+        loops = list(by_types.values())
         numbered = [(tuple(t.numpy.num for t in types), address(loop)) for types, loop in loops]
         made[name] = _ufunc(name, run, numbered), loops
     return made
 
 
-def _broadcasting(lib, ufunc: np.ufunc, loops: list) -> Callable:
-    """What computes the same as the ufunc, in parallel, where the operands are as one of the loops takes them."""
-    by_dtypes = {tuple(t.numpy for t in types[:-1]): (loop, types[-1].numpy) for types, loop in loops}
-    no_loop = None, None
-    loop_of, broadcast, empty, empty_like = by_dtypes.get, np.broadcast, np.empty, np.empty_like
-    run = lib.elementwise_broadcast
+def _key(types: list[dtypes.dtype]) -> int:
+    """The key of element types of inputs, as in a `struct typed_loop`."""
+    key = 1
+    for dtype in types:
+        key = key << 4 | DTYPES.index(dtype)
+    return key
 
-    def kernel(*inputs, out=None):
-        loop, dtype = loop_of(tuple([a.dtype for a in inputs]), no_loop)
-        if loop is None:
-            return ufunc(*inputs, out=out)
-        result = out
-        if result is None:
-            shape = broadcast(*inputs).shape
-            for a in inputs:
-                if a.shape == shape and 0 not in a.strides:
-                    result = empty_like(a, dtype)
-                    break
-            else:
-                result = empty(shape, dtype)
-        if run(loop, len(inputs), [id(a) for a in inputs], id(result)):
-            return ufunc(*inputs, out=out)
-        return result
 
-    return kernel
+def _with_fast_path(lib, ufunc: np.ufunc, loops: list) -> Callable:
+    """What computes the same as the ufunc, by the loops where the operands are as one of these takes them."""
+    ffi = _cffi_backend.FFI()
+    address = int(ffi.cast("uintptr_t", ffi.addressof(lib.functions, "with_fast_path")))
+    made = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)
+    results = [types[-1].numpy for types, _ in loops]
+    rows = [
+        pack("QQQ", _key(types[:-1]), int(ffi.cast("uintptr_t", loop)), id(result))
+        for (types, loop), result in zip(loops, results, strict=True)
+    ]
+    return made((ufunc, np.empty_like, b"".join(rows), results))
 
 
 @cache
 def _functions(lib) -> dict[str, tuple[Callable, list]]:
-    """By name of the function what computes it, a ufunc or what uses one for most operands, and its loops."""
-    ffi = _cffi_backend.FFI()
-    address = int(ffi.cast("uintptr_t", ffi.addressof(lib.functions, "with_fast_path")))
-    with_fast_path = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)
-    return {
-        name: (with_fast_path((ufunc, _broadcasting(lib, ufunc, loops))), loops)
-        for name, (ufunc, loops) in ufuncs(lib).items()
-    }
+    """By name of the function what computes it, and its loops."""
+    return {name: (_with_fast_path(lib, ufunc, loops), loops) for name, (ufunc, loops) in ufuncs(lib).items()}
 
 
 def functions(lib) -> dict[str, tuple[Callable, frozenset[dtypes.dtype]]]:
@@ -236,6 +255,17 @@ def _by_operands(table: dict[str, Callable]) -> dict[str, Callable]:
     return {"clamp": clamp, "lerp": lerp, "pow": pow}
 
 
+def _dividing(function: Callable, is_zero: Callable) -> Callable:
+    """The kernel of a division of integers, which refuses zeros."""
+
+    def divide(input, other, out=None):
+        if input.size and is_zero(other).any():
+            raise RuntimeError("ZeroDivisionError")
+        return function(input, other, out=out)
+
+    return divide
+
+
 def _parts(table: dict[str, Callable], convert: Callable) -> Kernel:
     """The kernel of the function with two results."""
 
@@ -274,14 +304,23 @@ def kernels(lib):
     loops = functions(lib)
     table = {name: function for name, (function, _) in loops.items()}
     # by op its function, and what has its dtypes
-    made = {op: (table[name], name) for op, name in ({e.name: e.name for e in EXPRESSIONS} | ALIASES).items()}
+    named = {name: name for _, _, functions in _NUMPYS for name in functions} | {e.name: e.name for e in EXPRESSIONS}
+    made = {op: (table[name], name) for op, name in (named | ALIASES).items()}
     made |= _calls(table) | {op: (function, op) for op, function in _by_operands(table).items()}
+
+    def taken(op, name):
+        return loops[name][1] & FLOATS if op in _DIVISIONS else loops[name][1]
+
     return [
         *_choosing(table["choose"]),
         _parts(table, lib.copy),
         *(
-            Kernel(op, function, loops[name][1], out=True, numbers=function, looks_at=_LOOKS_AT.get(op, ()))
+            Kernel(op, function, taken(op, name), out=True, numbers=function, looks_at=_LOOKS_AT.get(op, ()))
             for op, (function, name) in made.items()
             if op in registry.declared  # else a case of one
+        ),
+        *(
+            Kernel(op, _dividing(table[op], table["logical_not"]), loops[op][1] - FLOATS, out=True, looks_at=("other",))
+            for op in _DIVISIONS
         ),
     ]

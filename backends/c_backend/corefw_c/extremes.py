@@ -4,7 +4,7 @@ from corefw import dtypes
 from corefw.dispatch.backend import Kernel
 from corefw_c.arrays import FLOATS, dense, empty
 from corefw_c.library import fail
-from corefw_c.reduction import INT64, INTEGERS, reducing, through, without
+from corefw_c.reduction import INT64, INTEGERS, converted, reducing, through, without
 
 _PLACED = FLOATS | {dtypes.int64}
 _WIDENED = INTEGERS - {dtypes.int64}
@@ -25,7 +25,7 @@ def kernels(lib):
                 fail(op, status)
             return indices
 
-        return [Kernel(op, kernel, _PLACED), Kernel(op, through(INT64, kernel), _WIDENED - {dtypes.bool_})]
+        return [Kernel(op, kernel, _PLACED), Kernel(op, through(lib, INT64, kernel), _WIDENED - {dtypes.bool_})]
 
     def element(op, reduction):
         def kernel(input, dim, keepdim):
@@ -36,7 +36,7 @@ def kernels(lib):
             return values, indices
 
         def widened(input, dim, keepdim):
-            values, indices = kernel(input.astype(INT64), dim, keepdim)
+            values, indices = kernel(converted(lib, input, INT64), dim, keepdim)
             return values.astype(input.dtype), indices
 
         return [Kernel(op, kernel, _PLACED), Kernel(op, widened, _WIDENED)]

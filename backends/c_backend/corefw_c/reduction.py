@@ -57,9 +57,23 @@ def along(kernel):
     return lambda input, dim, keepdim: kernel(input, (dim,) if dim is not None and input.ndim else None, keepdim)
 
 
-def through(dtype, kernel):
+def through(lib, dtype, kernel):
     """A kernel for `dtype`, made to take what converts to that."""
-    return lambda input, dim, keepdim=False: kernel(input.astype(dtype, copy=False), dim, keepdim)
+
+    def converting(input, dim, keepdim=False):
+        return kernel(converted(lib, input, dtype), dim, keepdim)
+
+    return converting
+
+
+def converted(lib, input, dtype):
+    """The array in another dtype."""
+    if input.dtype == dtype:
+        return input
+    output = empty(input.shape, dtype)
+    if status := lib.copy(id(input), id(output)):
+        fail("to", status)
+    return output
 
 
 def kernels(lib):
@@ -72,7 +86,7 @@ def kernels(lib):
         kernel = reducing(lib, op, reduction, dtype)
         return [
             Kernel(op, kernel, _TESTED),
-            Kernel(op, through(BOOL, kernel), _CONVERTED),
+            Kernel(op, through(lib, BOOL, kernel), _CONVERTED),
             offered(op, reduction, frozenset({dtypes.uint8}), of_uint8),
         ]
 
@@ -84,7 +98,7 @@ def kernels(lib):
         offered("nansum", lib.REDUCE_NANSUM, FLOATS),
         offered("nansum", lib.REDUCE_NANSUM, INTEGERS, INT64),
         Kernel("prod", product, FLOATS),
-        Kernel("prod", through(INT64, product), INTEGERS),
+        Kernel("prod", through(lib, INT64, product), INTEGERS),
         offered("logsumexp", lib.REDUCE_LOGSUMEXP, FLOATS),
         *of_bool("all", lib.REDUCE_ALL, BOOL, UINT8),
         *of_bool("any", lib.REDUCE_ANY, BOOL, UINT8),

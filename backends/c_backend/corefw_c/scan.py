@@ -44,6 +44,6 @@ def kernels(lib):
         Kernel("cumprod", running("cumprod", lib.cumprod), FLOATS | {dtypes.int64}),
         Kernel("logcumsumexp", running("logcumsumexp", lib.logcumsumexp), FLOATS),
         Kernel("linear_recurrence", linear_recurrence, FLOATS),
-        Kernel("cummax", extreme("cummax", True), FLOATS | {dtypes.int64}),
-        Kernel("cummin", extreme("cummin", False), FLOATS | {dtypes.int64}),
+        Kernel("cummax", extreme("cummax", True), FLOATS | summed),
+        Kernel("cummin", extreme("cummin", False), FLOATS | summed),
     ]

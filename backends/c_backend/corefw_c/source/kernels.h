@@ -37,16 +37,27 @@ struct elementwise_loop {
     int cost;             /* of an element, in elementary steps */
     int types[6];         /* enum dtype of the inputs; the last one of the result */
     void (*span)(intptr_t n, char *const *in, char *out);
+    void (*halves)(intptr_t n, char *const *in, char *out); /* the same over tensors of a half type as stored, or NULL */
+    void (*beside)(intptr_t n, char *const *in, char *out); /* the span where the second input is one element; or NULL */
+    int as_stored; /* whether the span takes half types as they are, rather than as float */
+    void (*numpy)(char **args, const intptr_t *n, const intptr_t *steps, void *data); /* in place of a span; or NULL */
+    void *data;
 };
 const struct elementwise_loop *elementwise_loops(int group); /* the last one has no op; NULL if there is no such group */
+/* A loop of one of NumPy's ufuncs, by its place there; NULL if that takes other types. It lives as long as the process. */
+const struct elementwise_loop *numpy_loop(uintptr_t ufunc, int place, int cost);
 void elementwise_run(char **args, const intptr_t *dimensions, const intptr_t *steps, void *loop);
-/* The loop over inputs that broadcast to the output, in parallel; UNSUPPORTED where NumPy's iterator is as good. */
-int elementwise_broadcast(const struct elementwise_loop *loop, int count, const uintptr_t *inputs, uintptr_t output);
-/* The same over any operands, where no ufunc is at hand. */
+/* The loop over inputs that broadcast to the output, in parallel. */
 int elementwise_apply(const struct elementwise_loop *loop, int count, const uintptr_t *inputs, uintptr_t output);
-/* A new Python object that calls the second of a pair of Python functions, taking inputs and perhaps out=, for large
- * arrays that do not lie alike, the first one for all others. To be called with Python's global lock. */
-void *with_fast_path(void *pair);
+/* A new Python object, taking inputs and perhaps out=, that runs one of some loops or, with what these do not take, calls
+ * a ufunc. It is given a tuple: the ufunc, numpy.empty_like, the `struct typed_loop`s as bytes, and what keeps their
+ * dtypes alive. To be called with Python's global lock. */
+struct typed_loop {
+    uint64_t key; /* 1, then the enum dtype of each input, four bits each */
+    const struct elementwise_loop *loop;
+    const void *dtype; /* of the result */
+};
+void *with_fast_path(void *parts);
 
 /* -- direct: a few shims in C, for few elements -- */
 void *direct_function(const char *name); /* NULL if there is none */

@@ -68,6 +68,8 @@ static inline int lane_of_f64(lanes_f64 x, double value) {
     lane_mask_f64 equal = _mm512_cmp_pd_mask(x, splat_f64(value), _CMP_EQ_OQ);
     return __builtin_ctz((value == value ? equal : either_nan_f64(x, x)) | 1u << LANES_f64);
 }
+#elif defined(__AVX2__)
+#include "core/lanes_avx2.h"
 #else
 #define TEMPLATE "core/lanes_partial.inc"
 #include "core/each_real.h"

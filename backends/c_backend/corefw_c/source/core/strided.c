@@ -174,7 +174,7 @@ void copy_strided(int ndim, const ssize_t *shape, char *target, const ssize_t *t
         w.source_strides[last - 1] != unit) /* rows of the target may be columns of the source */
         for (int i = 0; i < last - 1; i++)
             if (w.source_strides[i] == unit) exchange_loops(&w, i, last - 1);
-    ssize_t cost = contiguous ? unit : 16;
+    ssize_t cost = contiguous ? 2 * unit : 16;
     switch (size) {
     case 1: walk_planes(&w, copy_plane_1, NULL, cost); return;
     case 2: walk_planes(&w, copy_plane_2, NULL, cost); return;

@@ -1,6 +1,7 @@
 /* The inner loop of all elementwise functions, as NumPy's ufuncs call it: strides, half types, threads. */
 #include "elementwise/elementwise.h"
 #include "core/halves.h"
+#include "core/strided.h"
 #include "core/threads.h"
 
 #include <string.h>
@@ -19,27 +20,6 @@ struct job {
 };
 
 static bool is_half(int dtype) { return dtype == FLOAT16 || dtype == BFLOAT16; }
-
-/* Whether a loop moves half types as they are. */
-static bool moves(const struct elementwise_loop *loop) { return loop->types[0] == BOOL; }
-
-#define COPY_STRIDED(T) \
-    for (intptr_t i = 0; i < n; i++) { \
-        memcpy(to, from, sizeof(T)); \
-        to += to_step, from += from_step; \
-    } \
-    break
-
-/* n elements of `size` bytes from one place to another one, either strided. */
-static void copy_strided(intptr_t n, size_t size, char *to, intptr_t to_step, const char *from, intptr_t from_step) {
-    switch (size) {
-    case 1: COPY_STRIDED(uint8_t);
-    case 2: COPY_STRIDED(uint16_t);
-    case 4: COPY_STRIDED(uint32_t);
-    case 8: COPY_STRIDED(uint64_t);
-    default: COPY_STRIDED(uint64_t[2]);
-    }
-}
 
 #define FILL(T) \
     do { \
@@ -60,7 +40,7 @@ static void repeat_element(intptr_t n, int dtype, bool widen, const char *from, 
     case 2: FILL(uint16_t); break;
     case 4: FILL(uint32_t); break;
     case 8: FILL(uint64_t); break;
-    default: copy_strided(n, 16, to, 16, from, 0);
+    default: copy_row(n, to, 16, from, 0, 16);
     }
 }
 
@@ -72,12 +52,12 @@ static void read_block(intptr_t n, int dtype, bool widen, const char *from, intp
         return;
     }
     if (!widen) {
-        copy_strided(n, size, to, size, from, step);
+        copy_row(n, to, (ssize_t)size, from, step, size);
         return;
     }
     uint16_t halves[BLOCK / sizeof(float)];
     if (step != 2) {
-        copy_strided(n, 2, (char *)halves, 2, from, step);
+        copy_row(n, (char *)halves, 2, from, step, 2);
         from = (const char *)halves;
     }
     (dtype == FLOAT16 ? widen_float16 : widen_bfloat16)(n, from, to);
@@ -87,12 +67,12 @@ static void read_block(intptr_t n, int dtype, bool widen, const char *from, intp
 static void write_block(intptr_t n, int dtype, bool narrow, const char *from, char *to, intptr_t step) {
     size_t size = size_of(dtype);
     if (!narrow) {
-        copy_strided(n, size, to, step, from, size);
+        copy_row(n, to, step, from, (ssize_t)size, size);
         return;
     }
     uint16_t halves[BLOCK / sizeof(float)], *target = step == 2 ? (uint16_t *)to : halves;
     (dtype == FLOAT16 ? narrow_float16 : narrow_bfloat16)(n, from, target);
-    if (step != 2) copy_strided(n, 2, to, step, (const char *)halves, 2);
+    if (step != 2) copy_row(n, to, step, (const char *)halves, 2, 2);
 }
 
 /* The elements begin to end: contiguous operands as they lie, others by blocks through buffers. */
@@ -103,20 +83,26 @@ static void run_range(void *context, ssize_t begin, ssize_t end) {
     char *at[6];
     intptr_t steps[6], size, widest = 1;
     bool direct[6], widen[6], all_direct = true;
+    if (loop->numpy) { /* NumPy's loops take strides, and have ways of their own for operands of one element */
+        intptr_t n = end - begin;
+        for (int i = 0; i <= inputs; i++) at[i] = job->args[i] + begin * job->steps[i];
+        loop->numpy(at, &n, job->steps, loop->data);
+        return;
+    }
     for (int i = 0; i <= inputs; i++) {
         int dtype = i < inputs ? loop->types[i] : result_type;
         bool number = i >= tensors && i < inputs;
         steps[i] = number ? 0 : job->steps[i];
         at[i] = job->args[i] + begin * steps[i];
         size = size_of(dtype);
-        widen[i] = is_half(dtype) && !moves(loop);
+        widen[i] = is_half(dtype) && widens(loop, number);
         direct[i] = !widen[i] && (number || steps[i] == size);
         size = widen[i] ? (intptr_t)sizeof(float) : size;
         widest = size > widest ? size : widest;
         all_direct &= direct[i];
     }
     if (all_direct) {
-        loop->span(end - begin, at, at[inputs]);
+        run_span(loop, end - begin, at, at[inputs]);
         return;
     }
     char buffers[6][BLOCK] __attribute__((aligned(64)));
@@ -131,7 +117,7 @@ static void run_range(void *context, ssize_t begin, ssize_t end) {
             if (!direct[i] && steps[i] != 0) read_block(n, loop->types[i], widen[i], at[i], steps[i], buffers[i]);
             operands[i] = direct[i] ? at[i] : buffers[i];
         }
-        loop->span(n, operands, direct[inputs] ? at[inputs] : buffers[inputs]);
+        run_span(loop, n, operands, direct[inputs] ? at[inputs] : buffers[inputs]);
         if (!direct[inputs]) write_block(n, result_type, widen[inputs], buffers[inputs], at[inputs], steps[inputs]);
         for (int i = 0; i <= inputs; i++) at[i] += n * steps[i];
     }
@@ -152,6 +138,6 @@ void elementwise_run(char **args, const intptr_t *dimensions, const intptr_t *st
 }
 
 const struct elementwise_loop *elementwise_loops(int group) {
-    const struct elementwise_loop *groups[] = {loops_f32, loops_f64, loops_integers, loops_choose, NULL};
-    return groups[group < 0 || group > 4 ? 4 : group];
+    const struct elementwise_loop *groups[] = {loops_f32, loops_f64, loops_integers, loops_choose, loops_bits, NULL};
+    return groups[group < 0 || group > 5 ? 5 : group];
 }

@@ -4,12 +4,13 @@
 
 enum {
     MOST_OPERANDS = 6,
+    BESIDE = 256,        /* columns that are worth a call of their own */
     LONG_ROW = 512,      /* elements; from so many on a block is of one row */
     REPEATED = 512,      /* columns of a block if repeated elements have to be written out, once per strip */
     SMALLEST_BLOCK = 64, /* elements; smaller ones cost more than NumPy's iterator does */
     TILE_ROWS = 32,      /* of a block some of whose operands are transposed */
     STRIP = 8,           /* blocks */
-    FEWEST = 1 << 15,    /* elements of a result that is worth the walk by blocks where there is a choice */
+    FEWEST = 1 << 8,     /* elements of a result that is worth the walk by blocks */
 };
 
 struct job {
@@ -20,18 +21,37 @@ struct job {
     int ndim;      /* the loops, the innermost first; at least 2 */
     ssize_t shape[MAX_DIMS];
     ssize_t columns, rows;      /* of a block */
+    bool beside;                /* the second input is one element in each row, and the loop has a way for that */
     ssize_t strip;              /* columns of neighbouring blocks, which have the repeated elements in common */
     ssize_t strips, row_blocks; /* so many cover the inner two loops */
 };
+
+/* The rows of a block whose second input is one element in each. */
+static void run_rows_beside(const struct job *job, ssize_t rows, ssize_t columns, char *x, const char *y,
+                            char *results) {
+    const struct operand *first = job->operands, *second = first + 1, *result = first + 2;
+    ssize_t step = columns * width_of(first), result_step = columns * width_of(result);
+    for (ssize_t i = 0; i < rows; i++) {
+        float wide;
+        char *in[] = {x + i * step, (char *)y + i * second->strides[1]};
+        if (second->widen) {
+            (second->dtype == FLOAT16 ? widen_float16 : widen_bfloat16)(1, in[1], &wide);
+            in[1] = (char *)&wide;
+        }
+        job->loop->beside(columns, in, results + i * result_step);
+    }
+}
 
 static void run_block(const struct job *job, ssize_t rows, ssize_t columns, char *const *at, struct buffer *buffers) {
     int inputs = job->inputs;
     const struct operand *result = job->operands + inputs;
     char *in[MOST_OPERANDS];
-    for (int i = 0; i < inputs; i++) in[i] = read_block(job->operands + i, rows, columns, at[i], buffers + i);
+    for (int i = 0; i < inputs - job->beside; i++)
+        in[i] = read_block(job->operands + i, rows, columns, at[i], buffers + i);
     bool direct = !result->widen && is_dense(result, rows, columns);
     char *results = direct ? at[inputs] : buffers[inputs].elements;
-    job->loop->span(rows * columns, in, results);
+    if (job->beside) run_rows_beside(job, rows, columns, in[0], at[1], results);
+    else run_span(job->loop, rows * columns, in, results);
     if (!direct) write_block(result, rows, columns, results, at[inputs]);
 }
 
@@ -111,12 +131,13 @@ static bool find_loops(struct job *job, const array *arrays) {
 static bool find_blocks(struct job *job) {
     ssize_t widest = 1, n = job->shape[0], rows = job->shape[1];
     bool transposed = false, repeated = false;
+    job->beside = job->loop->beside && !job->loop->halves && n >= BESIDE && job->operands[1].strides[0] == 0 && job->operands[0].strides[0];
     for (int i = 0; i <= job->inputs; i++) {
         const struct operand *o = job->operands + i;
-        ssize_t size = o->widen ? (ssize_t)sizeof(float) : o->size;
+        ssize_t size = width_of(o);
         widest = size > widest ? size : widest;
         transposed |= o->strides[1] == o->size && o->strides[0] != o->size && o->strides[0] != 0;
-        repeated |= o->strides[0] == 0;
+        repeated |= o->strides[0] == 0 && !(job->beside && i == 1);
     }
     ssize_t most = BLOCK / widest;
     if (transposed) most /= TILE_ROWS;
@@ -145,7 +166,8 @@ static enum status open_job(struct job *job, const struct elementwise_loop *loop
         if (!is_aligned(a, size < 8 ? size : 8) || !is_apart(a, out)) return UNSUPPORTED;
         bool half = dtype == FLOAT16 || dtype == BFLOAT16;
         job->operands[i].dtype = dtype, job->operands[i].size = size, job->operands[i].data = a->data;
-        job->operands[i].widen = half && loop->types[0] != BOOL; /* choices move halves as they are */
+        bool number = i >= loop->tensors && i < count;
+        job->operands[i].widen = half && widens(loop, number);
     }
     job->count = count_of(out);
     return job->count == 0 || find_loops(job, arrays) ? OK : UNSUPPORTED;
@@ -173,15 +195,6 @@ static void run_rows(const struct job *job) {
             index[d] = 0;
         }
     }
-}
-
-int elementwise_broadcast(const struct elementwise_loop *loop, int count, const uintptr_t *inputs, uintptr_t output) {
-    struct job job;
-    enum status status = open_job(&job, loop, count, inputs, output);
-    if (status || job.count == 0) return status;
-    if (!find_blocks(&job)) return UNSUPPORTED;
-    run_blocks(&job);
-    return OK;
 }
 
 int elementwise_apply(const struct elementwise_loop *loop, int count, const uintptr_t *inputs, uintptr_t output) {

@@ -23,10 +23,10 @@ CHOOSE(4, four_bytes)
 CHOOSE(8, eight_bytes)
 CHOOSE(16, sixteen_bytes)
 
-#define ROW(dtype, size) {"choose", 3, 0, 1, {BOOL, dtype, dtype, 0, 0, dtype}, span_choose_##size}
+#define ROW(dtype, size) {"choose", 3, 0, 1, {BOOL, dtype, dtype, 0, 0, dtype}, span_choose_##size, NULL, NULL, 1, NULL, NULL}
 
 const struct elementwise_loop loops_choose[] = {
     ROW(BOOL, 1), ROW(INT8, 1), ROW(UINT8, 1), ROW(INT16, 2), ROW(UINT16, 2), ROW(FLOAT16, 2), ROW(BFLOAT16, 2),
     ROW(INT32, 4), ROW(UINT32, 4), ROW(FLOAT32, 4), ROW(INT64, 8), ROW(UINT64, 8), ROW(FLOAT64, 8), ROW(COMPLEX64, 8),
-    ROW(COMPLEX128, 16), {NULL, 0, 0, 0, {0}, NULL},
+    ROW(COMPLEX128, 16), {NULL, 0, 0, 0, {0}, NULL, NULL, NULL, 0, NULL, NULL},
 };

@@ -12,5 +12,5 @@
 
 const struct elementwise_loop loops_integers[] = {
 #include "elementwise/elementwise_loops.inc"
-    {NULL, 0, 0, 0, {0}, NULL},
+    {NULL, 0, 0, 0, {0}, NULL, NULL, NULL, 0, NULL, NULL},
 };

@@ -3,6 +3,7 @@
 #include "elementwise/elementwise.h"
 #include "elementwise/special_functions.h" /* whose logarithms and exponentials are those of C's library */
 #include "core/mathematics.h"
+#include "elementwise/log_gamma.h"
 
 #define TENSORS_1(T) const T *a = (const T *)in[0]
 #define TENSORS_2(T) TENSORS_1(T), *b = (const T *)in[1]
@@ -30,6 +31,16 @@
             results[i] = one_##name(ELEMENTS_##tensors AND_NUMBERS_##numbers); \
     }
 
+/* A cheap loop of two tensors where the second one is one element. */
+#define BESIDE(name, T, R, cost) \
+    static void beside_##name(intptr_t n, char *const *in, char *out) { \
+        if (!IS_CHEAP(cost)) return; \
+        const T *a = (const T *)in[0], y = *(const T *)in[1]; \
+        R *results = (R *)out; \
+        INDEPENDENT for (intptr_t i = 0; i < n; i++) results[i] = one_##name(a[i], y); \
+    }
+#define IS_CHEAP(cost) ((cost) <= 2)
+
 /* The same in blocks: one that holds an element beyond what one_<name> can do is computed by exact_one_<name>. */
 #define LIMITED(tensors, name, T, R, parameters, beyond, exact, ...) \
     static inline __attribute__((always_inline)) R one_##name parameters { __VA_ARGS__; } \
@@ -51,7 +62,9 @@
     }
 
 #define LOOP_1_0(dtypes, name, suffix, T, R, cost, ...) LOOP(1, 0, name##_##suffix, T, R, __VA_ARGS__)
-#define LOOP_2_0(dtypes, name, suffix, T, R, cost, ...) LOOP(2, 0, name##_##suffix, T, R, __VA_ARGS__)
+#define LOOP_2_0(dtypes, name, suffix, T, R, cost, ...) \
+    LOOP(2, 0, name##_##suffix, T, R, __VA_ARGS__) \
+    BESIDE(name##_##suffix, T, R, cost)
 #define LOOP_3_0(dtypes, name, suffix, T, R, cost, ...) LOOP(3, 0, name##_##suffix, T, R, __VA_ARGS__)
 #define LOOP_1_1(dtypes, name, suffix, T, R, cost, ...) LOOP(1, 1, name##_##suffix, T, R, __VA_ARGS__)
 #define LOOP_1_2(dtypes, name, suffix, T, R, cost, ...) LOOP(1, 2, name##_##suffix, T, R, __VA_ARGS__)
@@ -61,7 +74,9 @@
 #define LOOP_2_3(dtypes, name, suffix, T, R, cost, ...) LOOP(2, 3, name##_##suffix, T, R, __VA_ARGS__)
 #define LOOP_3_1(dtypes, name, suffix, T, R, cost, ...) LOOP(3, 1, name##_##suffix, T, R, __VA_ARGS__)
 #define LIMITED_1_0(dtypes, name, suffix, T, R, cost, ...) LIMITED(1, name##_##suffix, T, R, __VA_ARGS__)
-#define LIMITED_2_0(dtypes, name, suffix, T, R, cost, ...) LIMITED(2, name##_##suffix, T, R, __VA_ARGS__)
+#define LIMITED_2_0(dtypes, name, suffix, T, R, cost, ...) \
+    LIMITED(2, name##_##suffix, T, R, __VA_ARGS__) \
+    BESIDE(name##_##suffix, T, R, cost)
 #include "elementwise/elementwise_loops.inc"
 #undef LOOP_1_0
 #undef LOOP_2_0
@@ -76,6 +91,10 @@
 #undef LIMITED_1_0
 #undef LIMITED_2_0
 
+#ifdef LOOPS_f32
+#include "elementwise/elementwise_halves.h"
+#endif
+
 /* -- rows: for each line one per dtype that the loop serves; only the result of a `bool8` is of another dtype -- */
 #define RESULT_bool8(dtype) BOOL
 #define RESULT_float(dtype) dtype
@@ -88,12 +107,34 @@
 #define RESULT_uint16_t(dtype) dtype
 #define RESULT_uint32_t(dtype) dtype
 #define RESULT_uint64_t(dtype) dtype
-#define TYPED_ROW(first, second, third, s, t, D, name, suffix, tensors, numbers, R, cost) \
-    {#name, tensors, numbers, cost, {TYPES_##tensors(first, second, third, s, t), RESULT_##R(D)}, span_##name##_##suffix},
+#define TYPED_ROW(first, second, third, s, t, D, halves, name, suffix, tensors, numbers, R, cost) \
+    {#name, tensors, numbers, cost, {TYPES_##tensors(first, second, third, s, t), RESULT_##R(D)}, span_##name##_##suffix, halves, \
+     BESIDE_##tensors##_##numbers(name##_##suffix, cost), 0, NULL, NULL},
+#define BESIDE_1_0(name, cost) NULL
+#define BESIDE_2_0(name, cost) IS_CHEAP(cost) ? beside_##name : NULL
+#define BESIDE_3_0(name, cost) NULL
+#define BESIDE_1_1(name, cost) NULL
+#define BESIDE_1_2(name, cost) NULL
+#define BESIDE_1_3(name, cost) NULL
+#define BESIDE_2_1(name, cost) NULL
+#define BESIDE_2_2(name, cost) NULL
+#define BESIDE_2_3(name, cost) NULL
+#define BESIDE_3_1(name, cost) NULL
 #define TYPES_1(first, second, third, s, t) first, s, t, t, t
 #define TYPES_2(first, second, third, s, t) first, second, s, t, t
 #define TYPES_3(first, second, third, s, t) first, second, third, s, t
-#define ROW(D, ...) TYPED_ROW(D, D, D, D, D, D, __VA_ARGS__)
+#define ROW(D, ...) TYPED_ROW(D, D, D, D, D, D, NULL, __VA_ARGS__)
+#define HALVES(D, name, suffix, tensors, numbers, R, cost) HALVES_##R(D, name##_##suffix, cost)
+#define HALVES_bool8(D, name, cost) NULL
+#define HALVES_float(D, name, cost) cost <= CHEAP ? halves_##name##_##D : NULL
+#define MIXED(first, second, name, suffix, tensors, numbers, R, cost) \
+    MIXED_##tensors##_##numbers(first, second, R, name##_##suffix, cost)
+#define MIXED_2_0(first, second, R, name, cost) HALVES_##R(first##_##second, name, cost)
+#define MIXED_2_1(...) NULL
+#define MIXED_2_2(...) NULL
+#define MIXED_2_3(...) NULL
+#define MIXED_3_0(...) NULL
+#define MIXED_3_1(...) NULL
 
 /* Half types are computed in float32, and beside them some tensors, and numbers, may be float32 as they are. */
 #define HALF(D, name, suffix, tensors, numbers, ...) \
@@ -103,17 +144,17 @@
 #define BESIDE_NUMBERS_2(rows, D, ...) \
     BESIDE_NUMBERS_1(rows, D, __VA_ARGS__) rows(D, FLOAT32, D, __VA_ARGS__) rows(D, D, D, __VA_ARGS__)
 #define BESIDE_NUMBERS_3(rows, D, ...) rows(D, FLOAT32, FLOAT32, __VA_ARGS__) rows(D, D, D, __VA_ARGS__)
-#define HALF_1(D, s, t, ...) TYPED_ROW(D, D, D, s, t, D, __VA_ARGS__)
+#define HALF_1(D, s, t, ...) TYPED_ROW(D, D, D, s, t, D, HALVES(D, __VA_ARGS__), __VA_ARGS__)
 #define HALF_2(D, s, t, ...) \
-    TYPED_ROW(D, D, D, s, t, D, __VA_ARGS__) \
-    TYPED_ROW(D, FLOAT32, D, s, t, D, __VA_ARGS__) \
-    TYPED_ROW(FLOAT32, D, D, s, t, D, __VA_ARGS__)
+    TYPED_ROW(D, D, D, s, t, D, HALVES(D, __VA_ARGS__), __VA_ARGS__) \
+    TYPED_ROW(D, FLOAT32, D, s, t, D, MIXED(D, FLOAT32, __VA_ARGS__), __VA_ARGS__) \
+    TYPED_ROW(FLOAT32, D, D, s, t, D, MIXED(FLOAT32, D, __VA_ARGS__), __VA_ARGS__)
 #define HALF_3(D, s, t, ...) \
     HALF_2(D, s, t, __VA_ARGS__) \
-    TYPED_ROW(D, D, FLOAT32, s, t, D, __VA_ARGS__) \
-    TYPED_ROW(D, FLOAT32, FLOAT32, s, t, D, __VA_ARGS__) \
-    TYPED_ROW(FLOAT32, D, FLOAT32, s, t, D, __VA_ARGS__) \
-    TYPED_ROW(FLOAT32, FLOAT32, D, s, t, D, __VA_ARGS__)
+    TYPED_ROW(D, D, FLOAT32, s, t, D, NULL, __VA_ARGS__) \
+    TYPED_ROW(D, FLOAT32, FLOAT32, s, t, D, NULL, __VA_ARGS__) \
+    TYPED_ROW(FLOAT32, D, FLOAT32, s, t, D, NULL, __VA_ARGS__) \
+    TYPED_ROW(FLOAT32, FLOAT32, D, s, t, D, NULL, __VA_ARGS__)
 
 #define FLOATS(...) ROW(FLOAT32, __VA_ARGS__) HALF(FLOAT16, __VA_ARGS__) HALF(BFLOAT16, __VA_ARGS__)
 #define DOUBLE(...) ROW(FLOAT64, __VA_ARGS__)

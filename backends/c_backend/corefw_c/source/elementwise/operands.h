@@ -8,7 +8,10 @@
 
 #include <string.h>
 
-enum { BLOCK = 8192 }; /* bytes of an operand in a block */
+enum {
+    BLOCK = 8192, /* bytes of an operand in a block */
+    SLACK = 64,   /* bytes behind it that a buffer has */
+};
 
 struct operand {
     int dtype;
@@ -22,10 +25,13 @@ struct operand {
 struct buffer {
     const char *from;
     ssize_t rows, columns;
-    char elements[BLOCK] __attribute__((aligned(64)));
+    char elements[BLOCK + SLACK] __attribute__((aligned(64)));
 };
 
 static inline ssize_t smaller(ssize_t a, ssize_t b) { return a < b ? a : b; }
+
+/* The bytes of an element as the loop takes it. */
+static inline ssize_t width_of(const struct operand *o) { return o->widen ? (ssize_t)sizeof(float) : o->size; }
 
 /* -- blocks -- */
 /* Whether a block's elements lie one after the other. */
@@ -47,11 +53,13 @@ static inline void copy_block(ssize_t rows, ssize_t columns, ssize_t size, char 
                  (size_t)size);
 }
 
+/* Whole vectors are written, beyond the end of a row: the next one, or the slack, takes what is too much. */
 #define REPEAT(T, FROM, element) \
     for (ssize_t i = 0; i < rows; i++) { \
         const FROM x = *(const FROM *)(from + i * o->strides[1]); \
         T *row = (T *)to + i * columns; \
-        for (ssize_t j = 0; j < columns; j++) row[j] = element; \
+        for (ssize_t j = 0; j < columns; j += SLACK / (ssize_t)sizeof(T)) \
+            for (ssize_t k = 0; k < SLACK / (ssize_t)sizeof(T); k++) row[j + k] = element; \
     }
 
 /* The block from `from`, whose rows have one element each, as the loop takes it. */

@@ -6,7 +6,10 @@
 #include "core/threads.h"
 #include "core/widening.h"
 
-enum { FEW = 8 }; /* the elements that are compared one by one rather than searched */
+enum {
+    FEW = 8,    /* the elements that are compared one by one rather than searched */
+    GROUP = 16, /* the values that are searched side by side, each step of all before the next */
+};
 
 struct search {
     const void *sorted, *x;

@@ -1,5 +1,6 @@
 /* Pooling by the mean, and its gradient. */
 #include "kernels.h"
+#include "core/lanes.h"
 #include "core/memory.h"
 #include "core/sizes.h"
 #include "core/threads.h"
