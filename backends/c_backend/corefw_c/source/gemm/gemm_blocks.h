@@ -20,8 +20,8 @@ static inline int tile_rows(ssize_t rows, ssize_t t) {
 }
 
 /* Cut a product into parts for the threads: several for each, so that a slow one takes fewer, but not so many that
- * packing b again for each stretch of rows costs more than that gains. Columns are cut rather than rows, as a is packed for
- * each stretch of columns in less time. */
+ * packing b again for each stretch of rows costs more than that gains. Columns are cut rather than rows: packing a again
+ * for each stretch of them costs less. */
 static inline void split(const struct product *p, ssize_t tile_rows, ssize_t tile_columns, ssize_t *part_rows,
                          ssize_t *part_columns) {
     ssize_t threads = thread_count(), work = p->m * p->n * p->k / PART_WORK, down = 1, across = 1;

@@ -99,7 +99,7 @@ static bool multiply_part(struct job *job, ssize_t row, ssize_t m, ssize_t colum
     const struct product *p = job->product;
     const struct engine *e = job->with;
     ssize_t blocks = parts_of(p->k, job->depth), tile = (ssize_t)e->rows * e->columns;
-    ssize_t height = block_of(m, e->rows, e->least_rows), tiles = parts_of(m, height);
+    ssize_t height = job->direct ? e->rows : block_of(m, e->rows, e->least_rows), tiles = parts_of(m, height);
     ssize_t left_panel = job->depth / e->unit * e->left_bytes, own = job->depth / e->unit * e->right_bytes;
     bool at_once = p->k <= job->stretch; /* so that sums need not be kept */
     ssize_t kept = at_once ? 1 : blocks < 2 ? tiles : size_times(tiles, parts_of(n, e->columns));
@@ -111,7 +111,7 @@ static bool multiply_part(struct job *job, ssize_t row, ssize_t m, ssize_t colum
     for (ssize_t l = 0; l == 0 || l < p->k; l += job->depth) {
         ssize_t k = smaller(job->depth, p->k - l), whole = job->direct && k % e->unit == 0 ? m / height : 0;
         const char *a = (const char *)p->a + (row * p->a_row + l * p->a_column) * e->size;
-        /* in the order of memory */
+        /* lines that lie side by side are packed in the order of memory */
         for (ssize_t at = 0, slab = p->a_row == 1 ? SLAB : k; at < k; at += slab)
             for (ssize_t t = whole; t < tiles; t++)
                 e->pack_left(smaller(slab, k - at), (int)smaller(m - t * height, height),
@@ -156,8 +156,8 @@ static void multiply_parts(void *context, ssize_t begin, ssize_t end) {
     }
 }
 
-/* Cut the product into parts: of a block's rows, or of fewer, so that nothing is packed twice, or of columns if there are few
- * rows, about two for each thread. */
+/* Cut the product into parts: of a block's rows, or of fewer, so that nothing is packed twice, or of columns if there
+ * are few rows, about two for each thread. */
 static void cut(struct job *job) {
     const struct product *p = job->product;
     const struct engine *e = job->with;
