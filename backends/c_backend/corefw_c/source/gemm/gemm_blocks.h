@@ -28,7 +28,7 @@ static inline void split(const struct product *p, ssize_t tile_rows, ssize_t til
     ssize_t parts = threads == 1 ? 1 : 2 * threads < work ? 2 * threads : work;
     while (down * across < parts) {
         bool by_rows = p->m / down > (down * across < threads ? 1 : 8) * tile_rows,
-             by_columns = p->n / across > tile_columns;
+             by_columns = p->n / across > (down * across < threads ? 1 : 3) * tile_columns;
         if (!by_rows && !by_columns) break;
         if (by_rows && (p->m / down > 2 * p->n / across || !by_columns)) down *= 2;
         else across *= 2;
