@@ -59,6 +59,15 @@ def test_few_rows_beside_a_large_matrix(m, transposed, k):
     close((right @ left.mT if transposed else right.mT @ left.mT).numpy(), b.astype(float) @ a.T.astype(float))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.int32, np.int64])
+@pytest.mark.parametrize("m", [5, 40])
+def test_few_rows_beside_long_columns(dtype, m):
+    """Blocks of them, the last of which is no whole line, are added up in every type."""
+    a, b = ((100 * draw(rows, 5003)).astype(dtype) for rows in (m, 70))
+    found, expected = (torch.from_numpy(a) @ torch.from_numpy(b).mT).numpy(), a @ b.T
+    assert np.allclose(found, expected, rtol=1e-12, atol=1e-7) if dtype is np.float64 else (found == expected).all()
+
+
 # -- attention --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3), (2, 0, 1, 3), (2, 1, 0, 3)])
 @pytest.mark.parametrize("queries", [2, 37])

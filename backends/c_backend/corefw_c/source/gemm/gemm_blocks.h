@@ -20,16 +20,17 @@ static inline int tile_rows(ssize_t rows, ssize_t t) {
 }
 
 /* Cut a product into parts for the threads: several for each, so that a slow one takes fewer, but not so many that
- * packing b again for each stretch of rows costs more than that gains. */
+ * packing b again for each stretch of rows costs more than that gains. Columns are cut rather than rows: packing a again
+ * for each stretch of them costs less. */
 static inline void split(const struct product *p, ssize_t tile_rows, ssize_t tile_columns, ssize_t *part_rows,
                          ssize_t *part_columns) {
     ssize_t threads = thread_count(), work = p->m * p->n * p->k / PART_WORK, down = 1, across = 1;
     ssize_t parts = threads == 1 ? 1 : 2 * threads < work ? 2 * threads : work;
     while (down * across < parts) {
         bool by_rows = p->m / down > (down * across < threads ? 1 : 8) * tile_rows,
-             by_columns = p->n / across > tile_columns;
+             by_columns = p->n / across > (down * across < threads ? 1 : 3) * tile_columns;
         if (!by_rows && !by_columns) break;
-        if (by_rows && (p->m / down >= p->n / across || !by_columns)) down *= 2;
+        if (by_rows && (p->m / down > 2 * p->n / across || !by_columns)) down *= 2;
         else across *= 2;
     }
     *part_rows = block_of(p->m, (p->m + down - 1) / down, tile_rows);

@@ -11,6 +11,7 @@
 enum {
     FEW_ROWS = 40,                         /* that products may have at most */
     TOGETHER = VECTOR_BYTES == 64 ? 4 : 2, /* columns that meet three or four rows at once: their sums fit the registers */
+    NEAR_BYTES = 1 << 15,                  /* of rows at most that stay in the first cache beside what they meet */
     AHEAD_BYTES = 1 << 12,                 /* how long before a column is asked for that one or two rows meet alone */
 };
 

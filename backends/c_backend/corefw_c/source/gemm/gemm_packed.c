@@ -98,7 +98,8 @@ static bool put_tile(const struct job *job, ssize_t row, ssize_t column, int row
 static bool multiply_part(struct job *job, ssize_t row, ssize_t m, ssize_t column, ssize_t n) {
     const struct product *p = job->product;
     const struct engine *e = job->with;
-    ssize_t blocks = parts_of(p->k, job->depth), tile = (ssize_t)e->rows * e->columns, tiles = parts_of(m, e->rows);
+    ssize_t blocks = parts_of(p->k, job->depth), tile = (ssize_t)e->rows * e->columns;
+    ssize_t height = job->direct ? e->rows : block_of(m, e->rows, e->least_rows), tiles = parts_of(m, height);
     ssize_t left_panel = job->depth / e->unit * e->left_bytes, own = job->depth / e->unit * e->right_bytes;
     bool at_once = p->k <= job->stretch; /* so that sums need not be kept */
     ssize_t kept = at_once ? 1 : blocks < 2 ? tiles : size_times(tiles, parts_of(n, e->columns));
@@ -108,11 +109,14 @@ static bool multiply_part(struct job *job, ssize_t row, ssize_t m, ssize_t colum
     int32_t *scratch = (int32_t *)(panel + own); /* or floats */
     if (e->begin) e->begin();
     for (ssize_t l = 0; l == 0 || l < p->k; l += job->depth) {
-        ssize_t k = smaller(job->depth, p->k - l), whole = job->direct && k % e->unit == 0 ? m / e->rows : 0;
+        ssize_t k = smaller(job->depth, p->k - l), whole = job->direct && k % e->unit == 0 ? m / height : 0;
         const char *a = (const char *)p->a + (row * p->a_row + l * p->a_column) * e->size;
-        for (ssize_t t = whole; t < tiles; t++)
-            e->pack_left(k, (int)smaller(m - t * e->rows, e->rows), a + t * e->rows * p->a_row * e->size, p->a_row,
-                         p->a_column, left + t * left_panel);
+        /* lines that lie side by side are packed in the order of memory */
+        for (ssize_t at = 0, slab = p->a_row == 1 ? SLAB : k; at < k; at += slab)
+            for (ssize_t t = whole; t < tiles; t++)
+                e->pack_left(smaller(slab, k - at), (int)smaller(m - t * height, height),
+                             a + (t * height * p->a_row + at * p->a_column) * e->size, p->a_row, p->a_column,
+                             left + t * left_panel + at / e->unit * e->left_bytes);
         int32_t *sums = scratch;
         for (ssize_t j = column; j < column + n; j += e->columns) {
             int across = (int)smaller(column + n - j, e->columns);
@@ -123,13 +127,13 @@ static bool multiply_part(struct job *job, ssize_t row, ssize_t m, ssize_t colum
                 bool last = l + near + step == p->k, goes_on = job->right && (near + step < k || j + across < column + n);
                 const char *next = goes_on ? right + ahead : right;
                 for (ssize_t t = 0; t < tiles; t++) {
-                    int down = (int)smaller(m - t * e->rows, e->rows);
+                    int down = (int)smaller(m - t * height, height);
                     int32_t *sum = at_once ? sums : sums + t * tile;
-                    const char *from = t < whole ? a + (t * e->rows * p->a_row + near) * e->size
+                    const char *from = t < whole ? a + (t * height * p->a_row + near) * e->size
                                                  : left + t * left_panel + near / e->unit * e->left_bytes;
                     e->multiply(step, from, t < whole ? p->a_row * e->size : 0, right, down, across, l + near > 0, sum,
                                 next + ahead / tiles * t);
-                    if (last && !put_tile(job, row + t * e->rows, j, down, across, sum)) job->untrue = true;
+                    if (last && !put_tile(job, row + t * height, j, down, across, sum)) job->untrue = true;
                 }
                 right += ahead;
             }
@@ -152,7 +156,8 @@ static void multiply_parts(void *context, ssize_t begin, ssize_t end) {
     }
 }
 
-/* Cut the product into parts: of a block's rows, or of columns if there are few rows, about two for each thread. */
+/* Cut the product into parts: of a block's rows, or of fewer, so that nothing is packed twice, or of columns if there
+ * are few rows, about two for each thread. */
 static void cut(struct job *job) {
     const struct product *p = job->product;
     const struct engine *e = job->with;
@@ -160,6 +165,7 @@ static void cut(struct job *job) {
     ssize_t wanted = threads == 1 ? 1 : smaller(2 * threads, worth), down = parts_of(p->m, BLOCK_ROWS), across = 1;
     if (job->direct) down = larger(down, smaller(wanted, parts_of(p->m, e->rows)));
     if (down > threads && down < 4 * threads) down = parts_of(down, threads) * threads;
+    if (4 * p->m >= job->columns) down = larger(down, smaller(smaller(threads, worth), p->m / e->rows));
     if (down < threads) across = larger(smaller(wanted / down, job->columns / (2 * e->columns)), 1);
     job->part_rows = block_of(p->m, parts_of(p->m, down), e->least_rows);
     job->part_columns = block_of(job->columns, parts_of(job->columns, across), e->columns);

@@ -13,6 +13,7 @@
 #define ITEM uint16_t
 #define OF_ITEM(name) name##_16
 #define WITH_DOT __attribute__((target("avx512bf16")))
+#define LOAD_WIDE(mask, from) _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from))
 #define DOT(sums, x, y) (__m512i) _mm512_dpbf16_ps((__m512)(sums), (__m512bh)(x), (__m512bh)(y))
 #include "gemm/gemm_words.inc"
 

@@ -23,6 +23,7 @@ enum {
 #define ITEM uint8_t
 #define OF_ITEM(name) name##_8
 #define WITH_DOT __attribute__((target("avx512vnni")))
+#define LOAD_WIDE(mask, from) _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, from))
 #define DOT _mm512_dpbusd_epi32
 #include "gemm/gemm_words.inc"
 #undef ITEM
