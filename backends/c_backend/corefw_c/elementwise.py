@@ -1,4 +1,4 @@
-"""Elementwise ops: loops in C, which bring SIMD code, threads and half types, and NumPy's own ufunc objects around them.
+"""Elementwise ops: loops in C, which bring SIMD code, threads and half types, and NumPy's ufunc objects around them.
 
 Arrays of types that a loop takes go to it at once, in C (source/elementwise/fast_path.c); what else there is, operands
 to convert or that overlap, and results without dimensions, is the ufunc's. What the ops compute stands in
@@ -38,7 +38,7 @@ _pointer, _int = ctypes.c_void_p, ctypes.c_int
 _DIVISIONS = ("floor_divide", "fmod", "remainder", "trunc_divide")
 #: by op the operands whose elements choose the function
 _LOOKS_AT = {"pow": ("exponent",)}
-_INTEGERS = "bBhHilIL"
+_INTEGERS = "bBhHiIlLqQ"
 #: ufuncs of NumPy's of whose loops we take some, by op: (the letters of their element types, the cost of an element)
 _NUMPYS = (
     ("FD", 2, {"add": np.add, "sub": np.subtract, "mul": np.multiply, "square": np.square, "eq": np.equal}),
@@ -100,8 +100,8 @@ def numpy_rows(lib) -> list[tuple[str, list, object]]:
     for kinds, cost, functions in _NUMPYS:
         for name, ufunc in functions.items():
             for place, types in enumerate(ufunc.types):
-                inputs = types[: ufunc.nin]
-                if inputs[0] in kinds and inputs == inputs[0] * ufunc.nin and (loop := lib.numpy_loop(id(ufunc), place, cost)):
+                alike = types[0] in kinds and types[: ufunc.nin] == types[0] * ufunc.nin
+                if alike and (loop := lib.numpy_loop(id(ufunc), place, cost)):
                     found.append((name, [DTYPES[loop.types[i]] for i in (*range(ufunc.nin), 5)], loop))
     return found
 
