@@ -17,6 +17,7 @@ from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse
 from corefw.dtypes import float32, float64, get_default_dtype
 from corefw.errors import CaptureError, LayoutError
 from corefw.graph.grad_mode import mode, no_recording
+from corefw.sequences import alike
 from corefw.tensor import Tensor
 from corefw.tensor_api.construction import asarray
 from corefw.tracebacks import warn
@@ -374,7 +375,7 @@ class Optimizer:
 
 def _as_state(key: str, value: Any, parameter: Tensor, capturable: bool) -> Any:
     if isinstance(value, (list, tuple)):
-        return type(value)(_as_state(key, item, parameter, capturable) for item in value)
+        return alike(value, [_as_state(key, item, parameter, capturable) for item in value])
     counted_at = parameter.device if capturable and parameter.dispatch_key.runtime.has_graphs else "cpu"
     if key == "step" and isinstance(value, (int, float)):
         return scalar(value, counted_at)

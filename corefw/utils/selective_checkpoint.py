@@ -18,6 +18,7 @@ from corefw.devices import DispatchKey
 from corefw.dispatch.flags import unheard
 from corefw.dispatch.modes import Mode
 from corefw.dispatch.op import Op
+from corefw.sequences import alike
 from corefw.tensor import Tensor, wrap
 from corefw.versions import receive
 
@@ -216,7 +217,7 @@ class _Giving(_Outermost):
 def _tensors(dispatch_key: DispatchKey, value: Any) -> Any:
     """Arrays as tensors; what is none as it is."""
     if isinstance(value, (tuple, list)):
-        return type(value)(_tensors(dispatch_key, item) for item in value)
+        return alike(value, [_tensors(dispatch_key, item) for item in value])
     if value.__class__ is dispatch_key.runtime.array_type:
         return wrap(value, dispatch_key.with_dtype(dtypes.of_numpy(value.dtype)))
     return value
