@@ -171,3 +171,24 @@ def test_what_a_report_needs(capsys):
     assert text.startswith(f"corefw {corefw.__version__}, Python") and "backends:" in text
     collect_env.main()
     assert capsys.readouterr().out == text
+
+
+def test_what_users_do_by_mistake():
+    """Errors of PyTorch's types, where nothing else would say what is wrong."""
+    with pytest.raises(RuntimeError, match="Expected object of scalar type Float but got scalar type Double"):
+        corefw.polar(corefw.ones(2), corefw.ones(2, dtype=corefw.float64))
+    with pytest.raises(TypeError, match="only accepts floating point or complex dtypes, but got desired dtype"):
+        corefw.nn.Linear(2, 2).to(corefw.int64)
+    with pytest.raises(TypeError, match="only accepts floating point"):
+        corefw.nn.Linear(2, 2).to("cpu", dtype=corefw.bool)
+    with pytest.raises(ValueError, match="num_samples should be a positive integer value, but got num_samples=0"):
+        corefw.utils.data.DataLoader([], shuffle=True)
+    for join in (corefw.cat, corefw.stack):
+        with pytest.raises(RuntimeError, match="expected a non-empty list of Tensors"):
+            join([])
+
+
+def test_parameters_without_dimensions_are_shown_whole():
+    parameter = corefw.nn.Parameter(corefw.tensor(1.5))
+    assert f"{parameter}" == "Parameter containing:\ntensor(1.5000, requires_grad=True)"
+    assert f"{parameter:.1f}" == "1.5" and f"{parameter.detach()}" == "1.5"
