@@ -192,3 +192,32 @@ def test_parameters_without_dimensions_are_shown_whole():
     parameter = corefw.nn.Parameter(corefw.tensor(1.5))
     assert f"{parameter}" == "Parameter containing:\ntensor(1.5000, requires_grad=True)"
     assert f"{parameter:.1f}" == "1.5" and f"{parameter.detach()}" == "1.5"
+
+
+def test_poolings_with_indices():
+    x = corefw.randn(2, 8, 8, 8)
+    pools = [f"{kind}_pool{n}d" for kind in ("max", "adaptive_max", "fractional_max") for n in (1, 2, 3)]
+    for name in filter(lambda name: hasattr(nn.functional, name), pools):
+        options = {"output_size": 3} if name.startswith("fractional") else {}
+        image = x[0] if name[-2] == "1" else x if name[-2] == "2" else x.unsqueeze(1)
+        if options:
+            options["_random_samples"] = corefw.full((*image.shape[:2], int(name[-2])), 0.5)
+        found, places = getattr(nn.functional, f"{name}_with_indices")(image, 2, **options)
+        expected = getattr(nn.functional, name)(image, 2, return_indices=True, **options)
+        assert found.equal(expected[0]) and places.equal(expected[1]) and places.dtype is corefw.int64
+
+
+def test_functions_of_the_module_functional():
+    for name in ("istft", "pca_lowrank", "svd_lowrank"):
+        assert getattr(corefw.functional, name) is getattr(corefw, name)
+
+
+def test_weights_of_convolutions_in_another_order():
+    net = nn.Sequential(nn.Conv2d(3, 2, 3), nn.ConvTranspose2d(2, 3, 3), nn.Conv3d(3, 2, 3))
+    before = [p.detach().clone() for p in net.parameters()]
+    assert nn.utils.convert_conv2d_weight_memory_format(net, corefw.channels_last) is net
+    assert net[0].weight.is_contiguous(memory_format=corefw.channels_last)
+    assert net[1].weight.is_contiguous(memory_format=corefw.channels_last) and net[2].weight.is_contiguous()
+    nn.utils.convert_conv3d_weight_memory_format(net, corefw.channels_last_3d)
+    assert net[2].weight.is_contiguous(memory_format=corefw.channels_last_3d)
+    assert all(a.equal(b) for a, b in zip(before, net.parameters()))
