@@ -66,6 +66,7 @@ def _with_indices(name: str) -> _Callable:
         return pool(*arguments, return_indices=True, **options)
 
     pooled.__name__ = pooled.__qualname__ = f"{name}_with_indices"
+    pooled.__doc__ = f"As `{name}` with ``return_indices=True``: the maxima and their positions. Arguments as there."
     return pooled
 
 
