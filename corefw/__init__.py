@@ -70,7 +70,10 @@ from corefw.layouts import (
     layout,
     memory_format,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
     sparse_coo,
+    sparse_csc,
     sparse_csr,
     strided,
 )
@@ -95,7 +98,15 @@ from corefw.settings import (
     use_deterministic_algorithms,
 )
 from corefw.shapes import Size
-from corefw.sparse import sparse_coo_tensor, sparse_csr_tensor, spmm
+from corefw.sparse import (
+    sparse_bsc_tensor,
+    sparse_bsr_tensor,
+    sparse_compressed_tensor,
+    sparse_coo_tensor,
+    sparse_csc_tensor,
+    sparse_csr_tensor,
+    spmm,
+)
 from corefw.tensor import Tensor
 from corefw.tensor_api import (
     TypedStorage,

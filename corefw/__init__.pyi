@@ -147,7 +147,11 @@ from corefw.settings import set_num_threads as set_num_threads
 from corefw.settings import set_warn_always as set_warn_always
 from corefw.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from corefw.shapes import Size as Size
+from corefw.sparse.construction import sparse_bsc_tensor as sparse_bsc_tensor
+from corefw.sparse.construction import sparse_bsr_tensor as sparse_bsr_tensor
+from corefw.sparse.construction import sparse_compressed_tensor as sparse_compressed_tensor
 from corefw.sparse.construction import sparse_coo_tensor as sparse_coo_tensor
+from corefw.sparse.construction import sparse_csc_tensor as sparse_csc_tensor
 from corefw.sparse.construction import sparse_csr_tensor as sparse_csr_tensor
 from corefw.sparse.products import mm as spmm
 from corefw.symbolic import sym_float as sym_float
@@ -2675,7 +2679,10 @@ def sort(
 ) -> _sort:
     r"""The elements in order along `dim`, and the positions where they were. NaN counts as largest."""
 
+sparse_bsc: layout
+sparse_bsr: layout
 sparse_coo: layout
+sparse_csc: layout
 sparse_csr: layout
 
 def split(
@@ -3683,8 +3690,15 @@ __all__ = [
     "softmax",
     "sort",
     "sparse",
+    "sparse_bsc",
+    "sparse_bsc_tensor",
+    "sparse_bsr",
+    "sparse_bsr_tensor",
+    "sparse_compressed_tensor",
     "sparse_coo",
     "sparse_coo_tensor",
+    "sparse_csc",
+    "sparse_csc_tensor",
     "sparse_csr",
     "sparse_csr_tensor",
     "special",

@@ -11,6 +11,15 @@ from corefw.dispatch.registry import registry
 __all__: list[str] = []
 #: {"namespace::name": the op} of `library`
 defined: dict[str, Any] = {}
+_ATTENTION = ("flash_attention", "flash_attention_for_cpu", "efficient_attention", "cudnn_attention")
+#: PyTorch's names of kernels that are parts of ops here, as selective checkpointing names them: {theirs: the op's}
+PARTS = {
+    **{f"_scaled_dot_product_{name}": "scaled_dot_product_attention" for name in _ATTENTION},
+    **{"_scaled_dot_product_fused_attention_overrideable": "scaled_dot_product_attention"},
+    **{"_softmax": "softmax", "_log_softmax": "log_softmax", "native_layer_norm": "layer_norm"},
+    **{"native_group_norm": "group_norm", "native_batch_norm": "batch_norm", "_to_copy": "cast"},
+    **{"_fused_rms_norm": "rms_norm", "_unsafe_view": "view", "_native_batch_norm_legit": "batch_norm"},
+}
 
 
 class OpOverload:
@@ -26,6 +35,9 @@ class OpOverload:
 
     def __repr__(self) -> str:
         return f"<OpOverload(op='{self.namespace}.{self.__qualname__}', overload='{self._overloadname}')>"
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self.__name__}"
 
     def name(self) -> str:
         """The op's qualified name."""
@@ -46,9 +58,18 @@ class OpOverloadPacket:
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='{self._qualified_op_name.replace('::', '.')}')>"
 
+    def __str__(self) -> str:
+        return self._qualified_op_name.replace("::", ".")
+
     def overloads(self) -> list[str]:
         """The names of the overloads."""
         return ["default"]
+
+    def __getattr__(self, name: str) -> OpOverload:
+        """An overload of PyTorch's: an op of corefw's is one function for all of them."""
+        if name.startswith("_") or not self._qualified_op_name.startswith("aten::"):
+            raise AttributeError(f"The underlying op of '{self._qualified_op_name}' has no overload name '{name}'")
+        return self.default
 
 
 class _OpNamespace(ModuleType):
@@ -58,8 +79,11 @@ class _OpNamespace(ModuleType):
         space = self.__name__.rpartition(".")[2]
         qualname = f"{space}::{name}"
         function: Any = defined.get(qualname)
-        if function is None and space == "aten" and (name in registry.declared):
-            function = registry.declared[name].function
+        if function is None and space == "aten":
+            whole = PARTS.get(name, name)
+            if whole != name:
+                return getattr(self, whole)
+            function = registry.declared[name].function if name in registry.declared else None
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{space}' object has no attribute '{name}'")
         packet = OpOverloadPacket(qualname, function)

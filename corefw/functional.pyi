@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 from corefw.dtypes import dtype as _dtype
+from corefw.low_rank import pca_lowrank as pca_lowrank
+from corefw.low_rank import svd_lowrank as svd_lowrank
 from corefw.tensor import Tensor as _Tensor
 from corefw.tensor_api.properties import broadcast_shapes as broadcast_shapes
 
@@ -46,6 +48,21 @@ def chain_matmul(*matrices: _Tensor, out: _Tensor | None = None) -> _Tensor:
 
 def einsum(equation: Any, *operands: Any) -> _Tensor:
     r"""The sum of products of the operands' elements that an equation in Einstein's notation names."""
+
+def istft(
+    input: _Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: _Tensor | None = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: int | None = None,
+    return_complex: bool = False,
+) -> _Tensor:
+    r"""The signal of which `input` is the `stft`: windows added where they were taken, divided by what they
+    weigh there."""
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[_Tensor, ...]:
     r"""Coordinate grids of vectors: result i has the value of vector i at every point of their product."""
@@ -133,10 +150,13 @@ __all__ = [
     "cdist",
     "chain_matmul",
     "einsum",
+    "istft",
     "meshgrid",
     "norm",
+    "pca_lowrank",
     "split",
     "stft",
+    "svd_lowrank",
     "tensordot",
     "unique",
     "unique_consecutive",

@@ -58,3 +58,12 @@ class layout(_Named):
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
+sparse_bsr = layout("sparse_bsr")
+sparse_bsc = layout("sparse_bsc")
+#: the compressed layouts, with the one of the transposed matrix
+COMPRESSED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
+#: those that compress columns, and those of blocks
+BY_COLUMNS = frozenset((sparse_csc, sparse_bsc))
+BLOCKED = frozenset((sparse_bsr, sparse_bsc))
+LAYOUTS = (strided, sparse_coo, *COMPRESSED)

@@ -23,6 +23,7 @@ from corefw.autograd.function import Function
 from corefw.devices import device
 from corefw.dtypes import dtype
 from corefw.graph.grad_mode import mode, no_recording
+from corefw.sequences import alike
 from corefw.tensor import Tensor
 
 __all__ = [
@@ -287,7 +288,7 @@ def _tensors(values: Iterable[Any]) -> Iterable[Tensor]:
 def _detached(value: Any) -> Any:
     """What a kernel gets of an argument: tensors without their history, which it may hand to other libraries."""
     if isinstance(value, (list, tuple)):
-        return type(value)(map(_detached, value))
+        return alike(value, map(_detached, value))
     return value.detach() if isinstance(value, Tensor) and value.requires_grad else value
 
 

@@ -156,7 +156,7 @@ class Tensor:
     def _indices(self) -> Tensor:
         r"""The positions of the values, coalesced or not."""
     def _nnz(self) -> builtins.int:
-        r"""The number of values."""
+        r"""The number of values, or of blocks of them."""
     def _repr_html_(self) -> str | None:
         r"""What a notebook shows: a picture of (H, W), (1, H, W) or (3, H, W) bytes or reals from 0 to 1, a
         table of a small matrix or vector; None, for the text, of anything else."""
@@ -380,6 +380,8 @@ class Tensor:
         self, median: builtins.float = 0.0, sigma: builtins.float = 1.0, *, generator: _Generator | None = None
     ) -> Tensor:
         r"""Fill the tensor with Cauchy random numbers of this median and half width at half maximum `sigma`."""
+    def ccol_indices(self) -> Tensor:
+        r"""Where the values, or blocks, of each column begin, and those of the last one end."""
     def cdouble(self, memory_format: _memory_format | None = None) -> Tensor:
         r"""The tensor as torch.complex128: ``to(torch.complex128)``."""
     def ceil(self) -> Tensor:
@@ -424,7 +426,7 @@ class Tensor:
     def coalesce(self) -> Tensor:
         r"""A tensor of coordinates with its positions in order and each once; values at one place are added."""
     def col_indices(self) -> Tensor:
-        r"""The column of each value."""
+        r"""The column of each value, or block."""
     def combinations(self, r: builtins.int = 2, with_replacement: builtins.bool = False) -> Tensor:
         r"""All ways to choose `r` elements of a vector, in order, as rows."""
     def conj(self) -> Tensor:
@@ -463,7 +465,7 @@ class Tensor:
     def cross(self, other: Tensor | complex, dim: builtins.int | None = None) -> Tensor:
         r"""The cross product of vectors of length 3."""
     def crow_indices(self) -> Tensor:
-        r"""Where the values of each row begin, and those of the last one end."""
+        r"""Where the values, or blocks, of each row begin, and those of the last one end."""
     def cuda(
         self,
         device: str | _device | builtins.int | None = None,
@@ -1386,6 +1388,8 @@ class Tensor:
         r"""The nearest multiple of ``10 ** -decimals``; of two that are equally near the even one."""
     def round_(self, *, decimals: builtins.int = 0) -> Tensor:
         r"""In-place form of `round`: the result is left in `input`."""
+    def row_indices(self) -> Tensor:
+        r"""The row of each value, or block."""
     def rsqrt(self) -> Tensor:
         r"""The reciprocal of the square root, ``1 / sqrt(input)``."""
     def rsqrt_(self) -> Tensor:
@@ -1614,12 +1618,30 @@ class Tensor:
     def to_device(self, device: str | _device | builtins.int, *, stream: Any = None) -> Tensor:
         r"""The tensor on another device, by the name that the Python array API standard gives `to`; itself if
         it is there."""
-    def to_sparse(self, sparse_dim: builtins.int | None = None, *, layout: _layout | None = None) -> Tensor:
-        r"""The tensor in a sparse layout; of a dense one the elements that are not zero."""
+    def to_sparse(
+        self,
+        sparse_dim: builtins.int | None = None,
+        *,
+        layout: _layout | None = None,
+        blocksize: tuple[builtins.int, builtins.int] | None = None,
+        dense_dim: builtins.int | None = None,
+    ) -> Tensor:
+        r"""The tensor in a sparse layout; of a dense one the elements, or blocks, that are not zero."""
+    def to_sparse_bsc(
+        self, blocksize: tuple[builtins.int, builtins.int], dense_dim: builtins.int | None = None
+    ) -> Tensor:
+        r"""The matrix as a sparse one of blocks in compressed columns; the last `dense_dim` dimensions are
+        dense."""
+    def to_sparse_bsr(
+        self, blocksize: tuple[builtins.int, builtins.int], dense_dim: builtins.int | None = None
+    ) -> Tensor:
+        r"""The matrix as a sparse one of blocks in compressed rows; the last `dense_dim` dimensions are dense."""
     def to_sparse_coo(self) -> Tensor:
         r"""The tensor as a sparse one of coordinates."""
+    def to_sparse_csc(self, dense_dim: builtins.int | None = None) -> Tensor:
+        r"""The matrix as a sparse one of compressed columns; the last `dense_dim` dimensions are dense."""
     def to_sparse_csr(self, dense_dim: builtins.int | None = None) -> Tensor:
-        r"""The matrix as a sparse one of compressed rows; `dense_dim` must be 0 or None."""
+        r"""The matrix as a sparse one of compressed rows; the last `dense_dim` dimensions are dense."""
     def tolist(self) -> Any:
         r"""The elements as nested lists of Python numbers; one number for a 0-d tensor."""
     def topk(
@@ -1717,7 +1739,7 @@ class Tensor:
     def untyped_storage(self) -> _UntypedStorage:
         r"""The memory that the tensor shows all or a part of."""
     def values(self) -> Tensor:
-        r"""The values, (values, dense dimensions ...)."""
+        r"""The values, (values, dense dimensions ...), of blocks (blocks, height, width, dense dimensions ...)."""
     def var(
         self,
         dim: builtins.int | Sequence[builtins.int] | None = None,

@@ -3,13 +3,17 @@ a second one tells that not all changes are counted."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
 from corefw.errors import GradientError, SharingError
 
-#: the threads that are inside inference_mode; empty most of the time, which is all that a call asks
+#: the threads that are inside inference_mode, and those of `receivers`, as negative numbers; empty most of the time,
+#: which is all that a call asks
 inferring: set[int] = set()
+#: {thread: what is given the version of each tensor that it makes}
+receivers: dict[int, Callable[[list[int]], None]] = {}
 
 
 class InferenceCount(int):
@@ -40,7 +44,24 @@ _UNCOUNTED = InferenceCount()
 
 def fresh_version() -> list[int]:
     """The version of a new tensor."""
-    return [_UNCOUNTED] if get_ident() in inferring else [0]
+    thread = get_ident()
+    version: list[int] = [_UNCOUNTED] if thread in inferring else [0]
+    if thread in receivers:
+        receivers[thread](version)
+    return version
+
+
+def receive(receiver: Callable[[list[int]], None] | None) -> Callable[[list[int]], None] | None:
+    """Let `receiver` be given the version of each tensor that this thread makes from now on (None: nobody); who was
+    before."""
+    thread = get_ident()
+    before = receivers.pop(thread, None)
+    if receiver is None:
+        inferring.discard(-thread)
+    else:
+        receivers[thread] = receiver
+        inferring.add(-thread)
+    return before
 
 
 def expose(version: list[int]) -> None:

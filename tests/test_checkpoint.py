@@ -2,11 +2,27 @@
 
 import gc
 import weakref
+from functools import partial
 
 import pytest
 
 import corefw as torch
-from corefw.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+from corefw.utils.checkpoint import (
+    CheckpointError,
+    CheckpointPolicy,
+    DefaultDeviceType,
+    SelectiveCheckpointContext,
+    check_backward_validity,
+    checkpoint,
+    checkpoint_sequential,
+    create_selective_checkpoint_contexts,
+    detach_variable,
+    get_device_states,
+    noop_context_fn,
+    set_checkpoint_debug_enabled,
+    set_checkpoint_early_stop,
+    set_device_states,
+)
 
 BOTH = pytest.mark.parametrize("use_reentrant", [False, True])
 
@@ -186,3 +202,178 @@ def test_sequential(use_reentrant, segments):
     checkpoint_sequential(functions, segments, x, use_reentrant=use_reentrant).sum().backward()
     ((y.exp().sin()) ** 2).cos().sum().backward()
     assert x.grad.tolist() == pytest.approx(y.grad.tolist())
+
+
+def contexts(*ops, **options):
+    return partial(create_selective_checkpoint_contexts, [*ops], **options)
+
+
+@pytest.mark.parametrize("kept", ["mm", "addmm", "sin", "_scaled_dot_product_flash_attention", "native_layer_norm"])
+def test_what_is_kept_is_not_computed_again(kept):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.LayerNorm(4), torch.nn.Linear(4, 4, bias=False))
+
+    def function(x):
+        y = net(x)
+        return (
+            (torch.nn.functional.scaled_dot_product_attention(y, y, y) @ torch.nn.functional.dropout(y).mT)
+            .sin()
+            .cos()
+            .sum()
+        )
+
+    x = torch.randn(2, 3, 4, requires_grad=True)
+    leaves = (x, *net.parameters())
+    calls = {"mm": "linear", "addmm": "linear", "_scaled_dot_product_flash_attention": "attention"}
+    calls["native_layer_norm"] = "layer_normalization"
+    state = torch.get_rng_state()
+    expected = torch.autograd.grad(function(x), leaves)
+    counts = []
+    for context_fn in (noop_context_fn, contexts(getattr(torch.ops.aten, kept).default)):
+        torch.set_rng_state(state)
+        y = checkpoint(function, x, use_reentrant=False, context_fn=context_fn)
+        with torch.ledger() as book:
+            torch.autograd.grad(y, leaves)
+        counts.append(book.count(calls.get(kept, kept)))
+        torch.set_rng_state(state)
+        y = checkpoint(function, x, use_reentrant=False, context_fn=context_fn)
+        for ours, theirs in zip(torch.autograd.grad(y, leaves), expected):
+            torch.testing.assert_close(ours, theirs)
+    assert counts[0] - counts[1] == 1
+
+
+def test_a_policy_is_asked_of_each_kernel():
+    seen = []
+
+    def policy(context, op, *arguments, **options):
+        seen.append((str(op), context.is_recompute, tuple(context.op_output.shape), tuple(arguments[0].shape)))
+        return op == torch.ops.aten.bmm.default
+
+    weight, x = torch.ones(2, 3, 3, dtype=torch.float64), leaf(1.0, 2.0, 3.0)
+
+    def function(x):
+        return (weight @ x.mul(2).expand(2, 3, 3)).sum(0)
+
+    y = checkpoint(function, x, use_reentrant=False, context_fn=partial(create_selective_checkpoint_contexts, policy))
+    y.sum().backward()
+    assert [name for name, *_ in seen] == ["aten.mul.default", "aten.bmm.default", "aten.sum.default"]
+    assert seen[1][1:] == (False, (2, 3, 3), (2, 3, 3))
+    assert x.grad.tolist() == [36.0, 36.0, 36.0]
+
+
+def test_kept_results_are_used_once_and_unchanged():
+    kept = contexts(torch.ops.aten.mm.default)
+    x = torch.ones(2, 2, requires_grad=True)
+
+    def changed(x):
+        y = x @ x
+        y.mul_(2)
+        return y.sin()
+
+    def again(function, **options):
+        context_fn = contexts(torch.ops.aten.mm.default, **options)
+        return checkpoint(function, x, use_reentrant=False, context_fn=context_fn)
+
+    y = checkpoint(lambda x: (x @ x).sin().cos(), x, use_reentrant=False, context_fn=kept).sum()
+    y.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="Trying to backward an extra time"):
+        y.backward()
+    with pytest.raises(RuntimeError, match="has been mutated"):
+        again(changed).sum().backward()
+    again(changed, allow_cache_entry_mutation=True).sum().backward()
+    x.grad = None
+    y = again(lambda x: (x @ x).sin() @ x)
+    y.add_(1)  # which no gradient needs
+    y.sum().backward()
+    expected = torch.autograd.grad(((x @ x).sin() @ x).sum(), x)[0]
+    torch.testing.assert_close(x.grad, expected)
+
+
+def test_selective_contexts_of_regions_in_regions():
+    x = torch.rand(3, 3, requires_grad=True)
+    kept = contexts(torch.ops.aten.mm.default)
+
+    def outer(x):
+        y = checkpoint(lambda x: (x @ x).sin(), x.cos(), use_reentrant=False, context_fn=kept)
+        return (y @ y).exp()
+
+    checkpoint(outer, x, use_reentrant=False, context_fn=kept).sum().backward()
+    inner = (x.cos() @ x.cos()).sin()
+    torch.testing.assert_close(x.grad, torch.autograd.grad((inner @ inner).exp().sum(), x)[0])
+
+
+def test_kernels_that_the_first_call_lacked():
+    calls = []
+
+    def function(x):
+        calls.append(1)
+        return x.sin().exp() if len(calls) == 1 else x.cos().exp()
+
+    y = checkpoint(function, leaf(1.0), use_reentrant=False, context_fn=contexts(torch.ops.aten.exp.default))
+    with pytest.raises(RuntimeError, match="cos invocation index 0 encountered during backward but not found"):
+        y.backward()
+
+
+def test_selective_contexts_refuse():
+    with pytest.raises(ValueError, match=r"Expected op in `op_list` to be an OpOverload but got: aten.mm of type"):
+        create_selective_checkpoint_contexts([torch.ops.aten.mm])
+    with pytest.raises(TypeError, match="policy_fn_or_list must be either"):
+        create_selective_checkpoint_contexts(3)
+    for options in ({"context_fn": contexts()}, {"debug": True}):
+        with pytest.raises(ValueError, match="`context_fn` or `debug` is only supported"):
+            checkpoint(torch.sin, leaf(1.0), use_reentrant=True, **options)
+    assert [policy.name for policy in CheckpointPolicy][:2] == ["MUST_SAVE", "PREFER_SAVE"]
+    assert SelectiveCheckpointContext(is_recompute=False).op_output is None
+
+
+def test_debugging_tells_what_ran():
+    calls = []
+
+    def fewer(x):
+        calls.append(1)
+        return x.exp().sin() if len(calls) == 1 else x.exp()
+
+    expected = (
+        r"(?s)original forward:\n\nexp\(float64\[1\]\) -> float64\[1\]\nsin.*recomputation:\n\nexp.*different number"
+    )
+    with pytest.raises(CheckpointError, match=expected):
+        checkpoint(fewer, leaf(0.1), use_reentrant=False, debug=True).backward()
+    calls.clear()
+    with set_checkpoint_debug_enabled(True):
+        y = checkpoint(fewer, leaf(0.1), use_reentrant=False)
+    with pytest.raises(CheckpointError, match=expected):
+        y.backward()
+    with set_checkpoint_debug_enabled(True), pytest.raises(ValueError, match="incompatible with non-default"):
+        checkpoint(fewer, leaf(0.1), use_reentrant=False, context_fn=contexts())
+
+
+def test_a_block_says_whether_to_stop_early():
+    reached = []
+
+    def function(x):
+        y = x.exp() * 2
+        reached.append(1)
+        return y
+
+    with set_checkpoint_early_stop(False):
+        y = checkpoint(function, leaf(0.1), use_reentrant=False)
+    y.backward()
+    assert len(reached) == 2
+    checkpoint(function, leaf(0.1), use_reentrant=False).backward()
+    assert len(reached) == 3
+
+
+def test_parts_of_checkpointing():
+    x = leaf(1.0)
+    found, number = detach_variable((x * 2, 3))
+    assert number == 3 and found.is_leaf and found.requires_grad
+    with pytest.raises(RuntimeError, match="Only tuple of tensors"):
+        detach_variable([x])
+    with pytest.warns(UserWarning, match="None of the inputs"):
+        check_backward_validity([x.detach(), 2])
+    assert get_device_states(x, 3) == ([], [])
+    set_device_states([], [])
+    before = DefaultDeviceType.get_device_type()
+    DefaultDeviceType.set_device_type("cpu")
+    assert DefaultDeviceType.get_device_type() == "cpu"
+    DefaultDeviceType.set_device_type(before)

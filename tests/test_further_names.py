@@ -171,3 +171,53 @@ def test_what_a_report_needs(capsys):
     assert text.startswith(f"corefw {corefw.__version__}, Python") and "backends:" in text
     collect_env.main()
     assert capsys.readouterr().out == text
+
+
+def test_what_users_do_by_mistake():
+    """Errors of PyTorch's types, where nothing else would say what is wrong."""
+    with pytest.raises(RuntimeError, match="Expected object of scalar type Float but got scalar type Double"):
+        corefw.polar(corefw.ones(2), corefw.ones(2, dtype=corefw.float64))
+    with pytest.raises(TypeError, match="only accepts floating point or complex dtypes, but got desired dtype"):
+        corefw.nn.Linear(2, 2).to(corefw.int64)
+    with pytest.raises(TypeError, match="only accepts floating point"):
+        corefw.nn.Linear(2, 2).to("cpu", dtype=corefw.bool)
+    with pytest.raises(ValueError, match="num_samples should be a positive integer value, but got num_samples=0"):
+        corefw.utils.data.DataLoader([], shuffle=True)
+    for join in (corefw.cat, corefw.stack):
+        with pytest.raises(RuntimeError, match="expected a non-empty list of Tensors"):
+            join([])
+
+
+def test_parameters_without_dimensions_are_shown_whole():
+    parameter = corefw.nn.Parameter(corefw.tensor(1.5))
+    assert f"{parameter}" == "Parameter containing:\ntensor(1.5000, requires_grad=True)"
+    assert f"{parameter:.1f}" == "1.5" and f"{parameter.detach()}" == "1.5"
+
+
+def test_poolings_with_indices():
+    x = corefw.randn(2, 8, 8, 8)
+    pools = [f"{kind}_pool{n}d" for kind in ("max", "adaptive_max", "fractional_max") for n in (1, 2, 3)]
+    for name in filter(lambda name: hasattr(nn.functional, name), pools):
+        options = {"output_size": 3} if name.startswith("fractional") else {}
+        image = x[0] if name[-2] == "1" else x if name[-2] == "2" else x.unsqueeze(1)
+        if options:
+            options["_random_samples"] = corefw.full((*image.shape[:2], int(name[-2])), 0.5)
+        found, places = getattr(nn.functional, f"{name}_with_indices")(image, 2, **options)
+        expected = getattr(nn.functional, name)(image, 2, return_indices=True, **options)
+        assert found.equal(expected[0]) and places.equal(expected[1]) and places.dtype is corefw.int64
+
+
+def test_functions_of_the_module_functional():
+    for name in ("istft", "pca_lowrank", "svd_lowrank"):
+        assert getattr(corefw.functional, name) is getattr(corefw, name)
+
+
+def test_weights_of_convolutions_in_another_order():
+    net = nn.Sequential(nn.Conv2d(3, 2, 3), nn.ConvTranspose2d(2, 3, 3), nn.Conv3d(3, 2, 3))
+    before = [p.detach().clone() for p in net.parameters()]
+    assert nn.utils.convert_conv2d_weight_memory_format(net, corefw.channels_last) is net
+    assert net[0].weight.is_contiguous(memory_format=corefw.channels_last)
+    assert net[1].weight.is_contiguous(memory_format=corefw.channels_last) and net[2].weight.is_contiguous()
+    nn.utils.convert_conv3d_weight_memory_format(net, corefw.channels_last_3d)
+    assert net[2].weight.is_contiguous(memory_format=corefw.channels_last_3d)
+    assert all(a.equal(b) for a, b in zip(before, net.parameters()))

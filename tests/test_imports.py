@@ -23,6 +23,7 @@ FLOORS = {
     "corefw.files": 0,
     "corefw.processor": 0,
     "corefw.refusals": 0,
+    "corefw.sequences": 0,
     "corefw.tensor": 0,
     "corefw.tracebacks": 0,
     "corefw.versions": 0,

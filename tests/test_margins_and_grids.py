@@ -107,3 +107,19 @@ def test_misuse_is_refused(call, error, text):
 def test_align_corners_is_to_be_said():
     with pytest.warns(UserWarning, match="align_corners is False unless given"):
         F.grid_sample(IMAGE, GRID)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_half_types_are_rounded_once(dtype, mode):
+    image = corefw.tensor(rng.standard_normal((2, 3, 6, 6)), dtype=getattr(corefw, dtype))
+    grid = corefw.tensor(rng.uniform(-1.1, 1.1, (2, 5, 5, 2)), dtype=getattr(corefw, dtype))
+    leaves = [t.clone().requires_grad_() for t in (image, grid)]
+    wide = [t.float().requires_grad_() for t in (image, grid)]
+    found, expected = (F.grid_sample(*given, mode, align_corners=False) for given in (leaves, wide))
+    weight = corefw.tensor(rng.standard_normal((2, 3, 5, 5)), dtype=getattr(corefw, dtype))
+    assert found.dtype is image.dtype and found.equal(expected.to(image.dtype))
+    (found * weight).sum().backward()
+    (expected * weight.float()).sum().backward()
+    for ours, theirs in zip(leaves, wide):
+        assert ours.grad.dtype is image.dtype and ours.grad.equal(theirs.grad.to(image.dtype))

@@ -1,11 +1,13 @@
 """The profiler in PyTorch's form: schedules, what is kept beside times, tables and files, and the older profiler."""
 
 import gzip
+import importlib
 import json
 
 import pytest
 
 import corefw as torch
+from corefw.dispatch.registry import registry
 from corefw.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
 from tests.parity import import_torch
 
@@ -164,11 +166,69 @@ def test_marks_for_vendors_are_refused():
     for emit in (torch.autograd.profiler.emit_nvtx, torch.autograd.profiler.emit_itt):
         with emit(enabled=False):
             pass
-        with pytest.raises(NotImplementedError, match="export_chrome_trace"):
-            emit()
+    with pytest.raises(NotImplementedError, match="export_chrome_trace"):
+        torch.autograd.profiler.emit_itt()
     assert torch.profiler.kineto_available() and ProfilerActivity.CUDA in torch.profiler.supported_activities()
     with pytest.raises(NotImplementedError, match="execution_trace_observer"):
         profile(execution_trace_observer=object())
+
+
+class _Tools:
+    """CuPy's module of marks, which notes what it is told."""
+
+    def __init__(self):
+        self.said = []
+
+    def __getattr__(self, name):
+        return lambda *arguments: self.said.append((name, *arguments)) or 7
+
+
+class _Marking:
+    """A runtime whose profiler is `_Tools`."""
+
+    def __init__(self, ranges):
+        self.ranges = lambda: ranges
+
+
+def test_ranges_of_the_gpu(monkeypatch):
+    ranges = importlib.import_module("corefw_cupy.profiler_marks")
+    nvtx, tools = torch.cuda.nvtx, _Tools()
+    made = ranges.Ranges(tools)
+    monkeypatch.setattr(nvtx, "runtime", lambda: _Marking(made))
+    nvtx.mark("here")
+    assert (nvtx.range_push("outer"), nvtx.range_push("inner"), nvtx.range_pop(), nvtx.range_pop()) == (0, 1, 1, 0)
+    handle = nvtx.range_start("wide")
+    nvtx.range_end(handle)
+    with nvtx.range("step {}", 3):
+        pass
+    nvtx.range("called")(lambda: None)()
+    assert tools.said == [
+        *(("Mark", "here"), ("RangePush", "outer"), ("RangePush", "inner"), ("RangePop",), ("RangePop",)),
+        *(("RangeStart", "wide"), ("RangeEnd", 7), ("RangePush", "step 3"), ("RangePop",)),
+        *(("RangePush", "called"), ("RangePop",)),
+    ]
+
+
+def test_kernels_as_ranges(monkeypatch):
+    ranges = importlib.import_module("corefw_cupy.profiler_marks")
+    tools = _Tools()
+    runtime = _Marking(ranges.Ranges(tools))
+    monkeypatch.setattr(type(registry), "runtime", lambda self, kind: runtime)
+    emit = torch.autograd.profiler.emit_nvtx(record_shapes=True)
+    monkeypatch.undo()
+    x = torch.ones(2)
+    with emit:
+        x.exp()
+    x.exp()
+    assert tools.said == [("RangePush", "exp, sizes = [(2,)]"), ("RangePop",)]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_ranges_without_a_gpu():
+    with pytest.raises(RuntimeError, match="NVTX functions not installed"):
+        torch.cuda.nvtx.range_push("x")
+    with pytest.raises(RuntimeError, match="cuda"):
+        torch.autograd.profiler.emit_nvtx()
 
 
 def test_operations_of_modules():

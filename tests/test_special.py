@@ -95,6 +95,7 @@ def test_zeta_left_of_zero_takes_no_longer():
             [inf] * 5,
         ),  # zero to any power, also where it is no number
         ("zeta", ([nan, 0.5, 2], [0.5, 0, nan]), [nan] * 3),
+        ("zeta", ([inf, inf, inf, inf], [-0.5, -1.5, 0.5, 2]), [inf, inf, inf, 0]),
         ("digamma", ([0.0, -0.0, -2, -inf, inf, nan],), [-inf, inf, nan, nan, inf, nan]),
         ("zeta", ([1.0, 0.5, 2, 2, 2.5, 2, nan], [2.0, 2, 0, -3, -1.5, inf, 1]), [inf, nan, inf, inf, nan, 0, nan]),
         ("gammainc", ([0.0, 0, 2, 2, inf, -1, 1], [0.0, 1, 0, inf, 1, 1, -1]), [nan, 1, 0, 1, 0, nan, nan]),

@@ -15,6 +15,7 @@ from corefw.autograd.profiler_events import EventList, FunctionEvent, FunctionEv
 from corefw.dispatch.flags import unheard
 from corefw.dispatch.flops import FLOPS
 from corefw.dispatch.modes import Mode
+from corefw.dispatch.registry import registry
 from corefw.tracebacks import is_internal
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Recording", "emit_itt", "emit_nvtx", "profile"]
@@ -240,25 +241,53 @@ class record_function:
         return labelled
 
 
-class _Emitting:
-    """A block in which kernels would be marked for a vendor's profiler."""
+class emit_nvtx(Mode):
+    """A block in which each kernel is a range for NVIDIA's profilers.
+
+    Args:
+        enabled: whether it is.
+        record_shapes: whether ranges tell the shapes of the arguments.
+
+    Raises:
+        RuntimeError: there is no GPU, or nothing to mark its time with.
+    """
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False):
+        self.enabled, self.record_shapes = enabled, record_shapes
+        self._ranges: Any = registry.runtime("cuda").ranges() if enabled else None
+
+    def wrap(self, op: Any, dispatch_key: Any, who: str, function: Callable) -> Callable:
+        ranges, with_shapes, name = self._ranges, self.record_shapes, op.name
+
+        def marked(*arguments: Any, **options: Any) -> Any:
+            shapes = [tuple(value.shape) for value in arguments if hasattr(value, "shape")] if with_shapes else None
+            ranges.range_push(f"{name}, sizes = {shapes}" if with_shapes else name)
+            try:
+                return function(*arguments, **options)
+            finally:
+                ranges.range_pop()
+
+        return unheard(marked)
+
+    def __enter__(self) -> Self:
+        return super().__enter__() if self.enabled else self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.enabled:
+            super().__exit__(*exception)
+
+
+class emit_itt:
+    """Marks for Intel's profiler, which are not made: NotImplementedError unless ``enabled=False``."""
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False):
         if enabled:
             raise NotImplementedError(
-                f"autograd.profiler.{type(self).__name__}: kernels are not marked for the vendor's profiler; "
-                f"torch.profiler.profile times them, and export_chrome_trace writes what Perfetto shows"
+                "autograd.profiler.emit_itt: kernels are not marked for Intel's profiler; "
+                "torch.profiler.profile times them, and export_chrome_trace writes what Perfetto shows"
             )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None: ...
-
-
-class emit_nvtx(_Emitting):
-    """Marks for NVIDIA's profilers, which are not made: NotImplementedError unless ``enabled=False``."""
-
-
-class emit_itt(_Emitting):
-    """Marks for Intel's profiler, which are not made: NotImplementedError unless ``enabled=False``."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, Self
 
+from corefw.cuda import nvtx
 from corefw.cuda._runtime import (
     CudaUnavailableError,
     generator_of,
@@ -54,6 +55,7 @@ __all__ = [
     "memory_reserved",
     "memory_stats",
     "memory_summary",
+    "nvtx",
     "reset_peak_memory_stats",
     "seed",
     "seed_all",

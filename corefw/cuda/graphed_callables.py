@@ -10,6 +10,7 @@ from corefw.autograd.function import Function, once_differentiable
 from corefw.cuda._runtime import runtime
 from corefw.cuda.graphs import CUDAGraph, graph, graph_pool_handle
 from corefw.nn.modules.module import Module
+from corefw.sequences import alike
 from corefw.tensor import Tensor
 
 Tensors = tuple[Tensor, ...]
@@ -31,7 +32,7 @@ def _filled(structure: Any, leaves: Iterator) -> Any:
         return type(structure)((key, _filled(part, leaves)) for key, part in structure.items())
     if isinstance(structure, tuple | list):
         parts = [_filled(part, leaves) for part in structure]
-        return type(structure)(*parts) if hasattr(structure, "_fields") else type(structure)(parts)
+        return alike(structure, parts)
     return next(leaves)
 
 

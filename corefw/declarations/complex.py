@@ -240,4 +240,9 @@ def polar(abs, angle):
     >>> torch.polar(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 0.0]))
     tensor([1.+0.j, 2.+0.j])
     """
+    if abs.dtype is not angle.dtype:
+        raise DtypeError(
+            f"Expected object of scalar type {abs.dtype.title} but got scalar type {angle.dtype.title} for second "
+            "argument"
+        )
     return complex_(abs * angle.cos(), abs * angle.sin())

@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from corefw.dispatch.declare import composite, ops
+from corefw.dispatch.rules import computed
 from corefw.errors import ShapeError
 from corefw.tracebacks import warn
 
@@ -110,6 +111,8 @@ def grid_sample(input, grid, mode: str = "bilinear", padding_mode: str = "zeros"
     if min(input.shape[2:]) == 0:
         raise ShapeError(f"grid_sampler(): expected input to have non-empty spatial dimensions, but {shapes}")
     corners = _meant_corners("grid_sample", align_corners)
+    if (wide := computed(input.dtype)) is not input.dtype:  # rounded once, not after each step
+        return ops.grid_sample(input.to(wide), grid.to(wide), mode, padding_mode, corners).to(input.dtype)
     sizes, points = tuple(input.shape[2:]), grid.reshape(grid.shape[0], prod(grid.shape[1:-1]), n)
     places = [_places(points[..., n - 1 - axis], size, corners) for axis, size in enumerate(sizes)]
     if mode == "bicubic":

@@ -173,6 +173,11 @@ class Runtime:
         """Whether the work that this thread gives to the device is recorded in a graph, instead of done."""
         return False
 
+    def ranges(self) -> Any:
+        """What marks moments and ranges for the vendor's profilers, by the functions of `torch.cuda.nvtx`; DeviceError
+        where there is none."""
+        raise DeviceError(f"device type '{self.device_type}' has no marks for profilers")
+
     def new_graph(self) -> Any:
         """A graph of work: `begin(pool)`, `end()` and `abandon()` record what the current stream is given, `replay()`
         does it, `reset()` forgets it; `pool` is where it allocates."""

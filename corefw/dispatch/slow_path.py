@@ -197,7 +197,7 @@ def explain_failure(op: Op, error: Exception, values, name: str) -> Exception:
             if not isinstance(value, (list, tuple)):
                 return TypeError(f"{name}(): argument '{p.name}' must be tuple of Tensors, not {type(value).__name__}")
             if not value and not (op.update and p is not op.parameters[0]):  # an optimizer may lack a state
-                return ValueError(f"{name}(): expected a non-empty list of Tensors")
+                return ShapeError(f"{name}(): expected a non-empty list of Tensors")
             for i, item in enumerate(value):
                 if not isinstance(item, Tensor):
                     return TypeError(

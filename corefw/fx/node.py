@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from corefw import dtypes
 from corefw.fx.immutable_collections import immutable_dict, immutable_list
+from corefw.sequences import alike
 
 if TYPE_CHECKING:
     from corefw.fx.graph import Graph
@@ -49,7 +50,7 @@ def map_aggregate(a: Argument, fn: Callable[[Any], Argument]) -> Argument:
     """
     if isinstance(a, tuple):
         items = [map_aggregate(item, fn) for item in a]
-        return type(a)(*items) if hasattr(a, "_fields") else tuple(items)
+        return alike(a, items) if hasattr(a, "_fields") else tuple(items)
     if isinstance(a, list):
         return immutable_list(map_aggregate(item, fn) for item in a)
     if isinstance(a, dict):

@@ -16,6 +16,7 @@ from corefw.fx.codegen import MAGIC_METHODS, REFLECTABLE
 from corefw.fx.graph import Graph
 from corefw.fx.node import Argument, Node, Target, map_aggregate
 from corefw.layouts import layout, memory_format
+from corefw.sequences import alike
 from corefw.tensor import Tensor
 
 __all__ = ["Attribute", "GraphAppendingTracer", "Proxy", "TraceError", "TracerBase"]
@@ -80,9 +81,7 @@ class TracerBase:
             return a.__fx_create_arg__(self)
         if isinstance(a, (tuple, list)):
             items = [self.create_arg(item) for item in a]
-            if isinstance(a, tuple):
-                return type(a)(*items) if hasattr(a, "_fields") else type(a)(items)
-            return items
+            return alike(a, items) if isinstance(a, tuple) else items
         if isinstance(a, dict):
             return self._create_dict(a)
         if isinstance(a, slice):

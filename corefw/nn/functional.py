@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import warnings as _warnings
+from collections.abc import Callable as _Callable
+from functools import wraps as _wraps
+from typing import Any as _Any
 
 from corefw.dispatch.declare import ops as _ops
 from corefw.dispatch.names import published as _published
@@ -11,6 +14,8 @@ from corefw.dtypes import dtype as _dtype
 from corefw.tensor import Tensor
 
 _FUNCTIONS = _published(__name__)
+#: the poolings that can tell where their maxima are
+_KINDS = {"max": (1, 2, 3), "adaptive_max": (1, 2, 3), "fractional_max": (2, 3)}
 globals().update(_FUNCTIONS)
 
 
@@ -51,6 +56,22 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     """The softmax of the negated input. Arguments as for `softmax`."""
     return _ops.softmin(input, _chosen("softmin", dim, input, _stacklevel), dtype)
 
+
+def _with_indices(name: str) -> _Callable:
+    """The pooling of this name that gives the positions of the maxima too, under PyTorch's name."""
+    pool = _FUNCTIONS[name]
+
+    @_wraps(pool)
+    def pooled(*arguments: _Any, return_indices: bool = True, **options: _Any) -> _Any:
+        return pool(*arguments, return_indices=True, **options)
+
+    pooled.__name__ = pooled.__qualname__ = f"{name}_with_indices"
+    pooled.__doc__ = f"As `{name}` with ``return_indices=True``: the maxima and their positions. Arguments as there."
+    return pooled
+
+
+_POOLS = [f"{kind}_pool{n}d" for kind, dims in _KINDS.items() for n in dims]
+globals().update({f"{name}_with_indices": _with_indices(name) for name in _POOLS})
 
 _functions += [softmax, log_softmax, softmin]  # type: ignore[list-item]
 __all__ = [*_FUNCTIONS, "log_softmax", "softmax", "softmin"]

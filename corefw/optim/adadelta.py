@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from corefw.optim.optimizer import Optimizer, options_of
+from corefw.optim.optimizer import Optimizer, options_of, run_step
+from corefw.tensor import Tensor
+
+
+def adadelta(
+    params: Sequence[Tensor], grads: Sequence[Tensor], square_avgs: Sequence[Tensor], acc_deltas: Sequence[Tensor],
+    state_steps: Sequence[Tensor], capturable: bool = False, foreach: bool | None = None, differentiable: bool = False,
+    has_complex: bool = False, *, lr: float, rho: float, eps: float, weight_decay: float, maximize: bool,
+) -> None:  # fmt: skip
+    """A step of `Adadelta` on lists of parameters, gradients and states, which change in place."""
+    options = rho, eps, weight_decay, maximize
+    states = square_avgs, acc_deltas, state_steps
+    run_step(
+        "adadelta_step", params, grads, *states, lr=lr, options=options, capturable=capturable,
+        differentiable=differentiable,
+    )  # fmt: skip
 
 
 class Adadelta(Optimizer):

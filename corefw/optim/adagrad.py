@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from corefw.dispatch.declare import ops
-from corefw.optim.optimizer import Optimizer, options_of
+from corefw.optim.optimizer import Optimizer, options_of, run_step
 from corefw.tensor import Tensor
+
+
+def adagrad(
+    params: Sequence[Tensor], grads: Sequence[Tensor], state_sums: Sequence[Tensor], state_steps: Sequence[Tensor],
+    fused: bool | None = None, grad_scale: Tensor | None = None, found_inf: Tensor | None = None,
+    has_sparse_grad: bool = False, foreach: bool | None = None, differentiable: bool = False, has_complex: bool = False,
+    *, lr: float, weight_decay: float, lr_decay: float, eps: float, maximize: bool,
+) -> None:  # fmt: skip
+    """A step of `Adagrad` on lists of parameters, gradients and states, which change in place."""
+    options = lr_decay, eps, weight_decay, maximize
+    states = state_sums, state_steps
+    run_step(
+        "adagrad_step", params, grads, *states, lr=lr, options=options, differentiable=differentiable,
+        grad_scale=grad_scale, found_inf=found_inf,
+    )  # fmt: skip
 
 
 class Adagrad(Optimizer):

@@ -2,10 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from corefw.optim.optimizer import Optimizer, options_of
+from corefw.optim.optimizer import Optimizer, options_of, run_step
+from corefw.tensor import Tensor
+
+
+def adam(
+    params: Sequence[Tensor], grads: Sequence[Tensor], exp_avgs: Sequence[Tensor], exp_avg_sqs: Sequence[Tensor],
+    max_exp_avg_sqs: Sequence[Tensor], state_steps: Sequence[Tensor], foreach: bool | None = None,
+    capturable: bool = False, differentiable: bool = False, fused: bool | None = None, grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None, has_complex: bool = False, decoupled_weight_decay: bool = False, *, amsgrad: bool,
+    beta1: float, beta2: float, lr: float, weight_decay: float, eps: float, maximize: bool,
+) -> None:  # fmt: skip
+    """A step of `Adam` on lists of parameters, gradients and states, which change in place.
+
+    >>> import corefw as torch
+    >>> from corefw.optim.adam import adam
+    >>> p, m, v, t = torch.ones(2), torch.zeros(2), torch.zeros(2), torch.tensor(0.0)
+    >>> rates = {"beta1": 0.9, "beta2": 0.999, "lr": 0.1, "weight_decay": 0, "eps": 1e-8}
+    >>> adam([p], [torch.ones(2)], [m], [v], [], [t], amsgrad=False, maximize=False, **rates)
+    >>> p, t
+    (tensor([0.9000, 0.9000]), tensor(1.))
+    """
+    options = (float(beta1), float(beta2), eps, weight_decay, decoupled_weight_decay, amsgrad, maximize)
+    states = exp_avgs, exp_avg_sqs, max_exp_avg_sqs if amsgrad else [], state_steps
+    run_step(
+        *("adam_step", params, grads, *states), lr=lr, options=options, capturable=capturable,
+        differentiable=differentiable, grad_scale=grad_scale, found_inf=found_inf,
+    )  # fmt: skip
+
+
+def adamw(
+    params: Sequence[Tensor], grads: Sequence[Tensor], exp_avgs: Sequence[Tensor], exp_avg_sqs: Sequence[Tensor],
+    max_exp_avg_sqs: Sequence[Tensor], state_steps: Sequence[Tensor], foreach: bool | None = None,
+    capturable: bool = False, differentiable: bool = False, fused: bool | None = None, grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None, has_complex: bool = False, **options: Any,
+) -> None:  # fmt: skip
+    """A step of `AdamW`; arguments as for `adam`."""
+    adam(
+        *(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach, capturable, differentiable),
+        *(fused, grad_scale, found_inf, has_complex, True), **options,
+    )  # fmt: skip
 
 
 class Adam(Optimizer):

@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from corefw.optim.optimizer import Optimizer, options_of, refuse_capturable, scalar
 from corefw.tensor import Tensor
+
+
+def asgd(
+    params: Sequence[Tensor], grads: Sequence[Tensor], axs: Sequence[Tensor], mus: Sequence[Tensor],
+    etas: Sequence[Tensor], state_steps: Sequence[Tensor], foreach: bool | None = None, maximize: bool = False,
+    differentiable: bool = False, capturable: bool = False, has_complex: bool = False, *, lambd: float, lr: float,
+    t0: float, alpha: float, weight_decay: float,
+) -> None:  # fmt: skip
+    """A step of `ASGD` on lists of parameters, gradients and states, which change in place."""
+    refuse_capturable("asgd", capturable)
+    lr = float(lr)
+    for p, gradient, average, mu, eta, step in zip(params, grads, axs, mus, etas, state_steps, strict=True):
+        step += 1
+        gradient = -gradient if maximize else gradient
+        if weight_decay:
+            gradient = gradient.add(p, alpha=weight_decay)
+        rate, t, share = eta.item(), step.item(), mu.item()
+        p.mul_(1 - lambd * rate).add_(gradient, alpha=-rate)
+        if share == 1:
+            average.copy_(p)
+        else:
+            average.add_(p - average, alpha=share)
+        eta.fill_(lr / (1 + lambd * lr * t) ** alpha)
+        mu.fill_(1 / max(1, t - t0))
 
 
 class ASGD(Optimizer):
@@ -47,18 +71,6 @@ class ASGD(Optimizer):
         return scalar(1) if name == "mu" else super().initial(name, parameter)
 
     def update(self, group: dict[str, Any], params: list[Any]) -> None:
-        lr, lambd, weight_decay = float(group["lr"]), group["lambd"], group["weight_decay"]
-        states = (self.states(name, params) for name in ("step", "eta", "mu", "ax"))
-        for p, step, eta, mu, average in zip(params, *states, strict=True):
-            step += 1
-            gradient = -p._grad if group["maximize"] else p._grad
-            if weight_decay:
-                gradient = gradient.add(p, alpha=weight_decay)
-            rate, t, share = eta.item(), step.item(), mu.item()
-            p.mul_(1 - lambd * rate).add_(gradient, alpha=-rate)
-            if share == 1:
-                average.copy_(p)
-            else:
-                average.add_(p - average, alpha=share)
-            eta.fill_(lr / (1 + lambd * lr * t) ** group["alpha"])
-            mu.fill_(1 / max(1, t - group["t0"]))
+        steps, etas, mus, axs = (self.states(name, params) for name in ("step", "eta", "mu", "ax"))
+        options = {name: group[name] for name in ("lambd", "lr", "t0", "alpha", "weight_decay", "maximize")}
+        asgd(params, [p._grad for p in params], axs, mus, etas, steps, **options)

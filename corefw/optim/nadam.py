@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from corefw.optim.optimizer import Optimizer, options_of, scalar
+from corefw.optim.optimizer import Optimizer, options_of, run_step, scalar
 from corefw.tensor import Tensor
+
+
+def nadam(
+    params: Sequence[Tensor], grads: Sequence[Tensor], exp_avgs: Sequence[Tensor], exp_avg_sqs: Sequence[Tensor],
+    mu_products: Sequence[Tensor], state_steps: Sequence[Tensor], decoupled_weight_decay: bool = False,
+    foreach: bool | None = None, capturable: bool = False, differentiable: bool = False, has_complex: bool = False,
+    maximize: bool = False, *, beta1: float, beta2: float, lr: float, weight_decay: float, momentum_decay: float,
+    eps: float,
+) -> None:  # fmt: skip
+    """A step of `NAdam` on lists of parameters, gradients and states, which change in place."""
+    options = beta1, beta2, eps, weight_decay, momentum_decay, decoupled_weight_decay, maximize
+    states = exp_avgs, exp_avg_sqs, mu_products, state_steps
+    run_step(
+        "nadam_step", params, grads, *states, lr=lr, options=options, capturable=capturable,
+        differentiable=differentiable,
+    )  # fmt: skip
 
 
 class NAdam(Optimizer):

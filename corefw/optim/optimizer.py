@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from functools import wraps
 from itertools import chain
@@ -17,6 +17,7 @@ from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse
 from corefw.dtypes import float32, float64, get_default_dtype
 from corefw.errors import CaptureError, LayoutError
 from corefw.graph.grad_mode import mode, no_recording
+from corefw.sequences import alike
 from corefw.tensor import Tensor
 from corefw.tensor_api.construction import asarray
 from corefw.tracebacks import warn
@@ -60,12 +61,42 @@ def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
 _COUNTS = ("step", "mu_product")
 
 
+#: the hooks of all optimizers
+_every_pre_hook: OrderedDict[int, Callable] = OrderedDict()
+_every_post_hook: OrderedDict[int, Callable] = OrderedDict()
+
+
+def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` before each step of every optimizer, before the optimizer's own hooks.
+
+    Returns:
+        A handle, whose ``remove()`` takes the hook away.
+    """
+    handle = RemovableHandle(_every_pre_hook)
+    _every_pre_hook[handle.id] = hook
+    return handle
+
+
+def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` after each step of every optimizer, after the optimizer's own hooks.
+
+    Returns:
+        A handle, whose ``remove()`` takes the hook away.
+    """
+    handle = RemovableHandle(_every_post_hook)
+    _every_post_hook[handle.id] = hook
+    return handle
+
+
 def _with_hooks(step: Callable) -> Callable:
-    """`step` with the optimizer's hooks run around it, and its first call noted for the schedulers."""
+    """`step` with the hooks of all optimizers, and the optimizer's own, run around it, and its first call noted for the
+    schedulers."""
 
     @wraps(step)
     def hooked(self, *args, **kwargs):
-        for hook in tuple(self._pre_hooks.values()) if self._pre_hooks else ():
+        for hook in (
+            (*_every_pre_hook.values(), *self._pre_hooks.values()) if _every_pre_hook or self._pre_hooks else ()
+        ):
             changed = hook(self, args, kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
@@ -73,7 +104,9 @@ def _with_hooks(step: Callable) -> Callable:
                 args, kwargs = changed
         result = step(self, *args, **kwargs)
         self._stepped = True
-        for hook in tuple(self._post_hooks.values()) if self._post_hooks else ():
+        for hook in (
+            (*self._post_hooks.values(), *_every_post_hook.values()) if _every_post_hook or self._post_hooks else ()
+        ):
             hook(self, args, kwargs)
         return result
 
@@ -342,7 +375,7 @@ class Optimizer:
 
 def _as_state(key: str, value: Any, parameter: Tensor, capturable: bool) -> Any:
     if isinstance(value, (list, tuple)):
-        return type(value)(_as_state(key, item, parameter, capturable) for item in value)
+        return alike(value, [_as_state(key, item, parameter, capturable) for item in value])
     counted_at = parameter.device if capturable and parameter.dispatch_key.runtime.has_graphs else "cpu"
     if key == "step" and isinstance(value, (int, float)):
         return scalar(value, counted_at)
@@ -376,6 +409,23 @@ def refuse_capturable(name: str, capturable: bool) -> None:
     """Raise NotImplementedError for an optimizer whose steps a graph cannot replay."""
     if capturable:
         raise NotImplementedError(f"{name}: capturable=True is not supported: rates and counts live on the host")
+
+
+def run_step(
+    step_op: str, params: Sequence[Tensor], grads: Sequence[Tensor], *arguments: Any, lr: Any, options: Sequence[Any],
+    capturable: bool = False, differentiable: bool = False, grad_scale: Any = None, found_inf: Any = None,
+) -> None:  # fmt: skip
+    """A step as a function: the op on lists of tensors, of which `arguments` are states, the counts of steps last.
+
+    Raises:
+        RuntimeError: the counts are numbers.
+        NotImplementedError: the step is to be differentiated, or to unscale the gradients.
+    """
+    if differentiable or grad_scale is not None or found_inf is not None:
+        raise NotImplementedError(f"{step_op.removesuffix('_step')}: a step neither has a gradient nor unscales others")
+    if any(isinstance(t, (int, float)) for t in arguments[-1]):
+        raise RuntimeError("API has changed, `state_steps` argument must contain a list of singleton tensors")
+    getattr(ops, step_op)(list(params), list(grads), *map(list, arguments), lr if capturable else float(lr), *options)
 
 
 def as_reals(*tensors: Tensor) -> tuple[Tensor, ...]:

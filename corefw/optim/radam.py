@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from corefw.optim.optimizer import Optimizer, options_of
+from corefw.optim.optimizer import Optimizer, options_of, run_step
+from corefw.tensor import Tensor
+
+
+def radam(
+    params: Sequence[Tensor], grads: Sequence[Tensor], exp_avgs: Sequence[Tensor], exp_avg_sqs: Sequence[Tensor],
+    state_steps: Sequence[Tensor], decoupled_weight_decay: bool = False, foreach: bool | None = None,
+    differentiable: bool = False, capturable: bool = False, has_complex: bool = False, maximize: bool = False, *,
+    beta1: float, beta2: float, lr: float, weight_decay: float, eps: float,
+) -> None:  # fmt: skip
+    """A step of `RAdam` on lists of parameters, gradients and states, which change in place."""
+    options = beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize
+    states = exp_avgs, exp_avg_sqs, state_steps
+    run_step(
+        "radam_step", params, grads, *states, lr=lr, options=options, capturable=capturable,
+        differentiable=differentiable,
+    )  # fmt: skip
 
 
 class RAdam(Optimizer):

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from corefw.optim.optimizer import Optimizer, options_of
+from corefw.optim.optimizer import Optimizer, options_of, run_step
+from corefw.tensor import Tensor
+
+
+def rmsprop(
+    params: Sequence[Tensor], grads: Sequence[Tensor], square_avgs: Sequence[Tensor], grad_avgs: Sequence[Tensor],
+    momentum_buffer_list: Sequence[Tensor], state_steps: Sequence[Tensor], foreach: bool | None = None,
+    maximize: bool = False, differentiable: bool = False, capturable: bool = False, has_complex: bool = False, *,
+    lr: float, alpha: float, eps: float, weight_decay: float, momentum: float, centered: bool,
+) -> None:  # fmt: skip
+    """A step of `RMSprop` on lists of parameters, gradients and states, which change in place."""
+    options = alpha, eps, momentum, weight_decay, centered, maximize
+    states = square_avgs, grad_avgs if centered else [], momentum_buffer_list if momentum else [], state_steps
+    run_step(
+        "rmsprop_step", params, grads, *states, lr=lr, options=options, capturable=capturable,
+        differentiable=differentiable,
+    )  # fmt: skip
 
 
 class RMSprop(Optimizer):

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.optim.optimizer import Optimizer, as_reals, options_of, refuse_capturable
 from corefw.tensor import Tensor
+
+
+def rprop(
+    params: Sequence[Tensor], grads: Sequence[Tensor], prevs: Sequence[Tensor], step_sizes: Sequence[Tensor],
+    state_steps: Sequence[Tensor], foreach: bool | None = None, capturable: bool = False, maximize: bool = False,
+    differentiable: bool = False, has_complex: bool = False, *, step_size_min: float, step_size_max: float,
+    etaminus: float, etaplus: float,
+) -> None:  # fmt: skip
+    """A step of `Rprop` on lists of parameters, gradients and states, which change in place."""
+    refuse_capturable("rprop", capturable)
+    for step, *tensors in zip(state_steps, params, grads, prevs, step_sizes, strict=True):
+        step += 1
+        p, gradient, previous, size = as_reals(*tensors)
+        gradient = -gradient if maximize else gradient
+        agreement = gradient * previous
+        kept, changed = agreement > 0, agreement < 0
+        factor = ops.ones_like(size).masked_fill(kept, etaplus).masked_fill(changed, etaminus)
+        size.mul_(factor).clamp_(step_size_min, step_size_max)
+        gradient = gradient.masked_fill(changed, 0)
+        p.addcmul_(gradient.sign(), size, value=-1)
+        previous.copy_(gradient)
 
 
 class Rprop(Optimizer):
@@ -49,13 +70,7 @@ class Rprop(Optimizer):
     def update(self, group: dict[str, Any], params: list[Any]) -> None:
         (shrink, grow), (least, greatest) = group["etas"], group["step_sizes"]
         steps, before, sizes = (self.states(name, params) for name in ("step", "prev", "step_size"))
-        for p, step, *state in zip(params, steps, before, sizes, strict=True):
-            step += 1
-            p, gradient, previous, size = as_reals(p, p._grad, *state)
-            gradient = -gradient if group["maximize"] else gradient
-            agreement = gradient * previous
-            kept, changed = agreement > 0, agreement < 0
-            size.mul_(ops.ones_like(size).masked_fill(kept, grow).masked_fill(changed, shrink)).clamp_(least, greatest)
-            gradient = gradient.masked_fill(changed, 0)
-            p.addcmul_(gradient.sign(), size, value=-1)
-            previous.copy_(gradient)
+        rprop(
+            *(params, [p._grad for p in params], before, sizes, steps), maximize=group["maximize"],
+            step_size_min=least, step_size_max=greatest, etaminus=shrink, etaplus=grow,
+        )  # fmt: skip

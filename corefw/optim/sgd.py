@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
 from corefw.dispatch.declare import ops
 from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse
-from corefw.optim.optimizer import Optimizer, options_of, row_entries
+from corefw.optim.optimizer import Optimizer, options_of, row_entries, run_step
+from corefw.tensor import Tensor
 
 _options = itemgetter("lr", "momentum", "dampening", "weight_decay", "nesterov")
+
+
+def sgd(
+    params: Sequence[Tensor], d_p_list: Sequence[Tensor], momentum_buffer_list: list[Tensor | None],
+    has_sparse_grad: bool | None = None, foreach: bool | None = None, fused: bool | None = None,
+    grad_scale: Tensor | None = None, found_inf: Tensor | None = None, *, weight_decay: float, momentum: float,
+    lr: float, dampening: float, nesterov: bool, maximize: bool,
+) -> None:  # fmt: skip
+    """A step of `SGD` on lists of parameters, gradients and momentum buffers, which change in place.
+
+    Where a buffer is None, the step makes it: it stands in the list afterwards.
+    """
+    lacking = [bool(momentum) and momentum_buffer_list[i] is None for i in range(len(params))]
+    for first in (True, False):
+        chosen = [i for i in range(len(params)) if lacking[i] is first]
+        buffers: list[Any] = []
+        if momentum:
+            buffers = [ops.empty_like(params[i]).detach() if first else momentum_buffer_list[i] for i in chosen]
+        if chosen:
+            run_step(
+                *("sgd_step", [params[i] for i in chosen], [d_p_list[i] for i in chosen], buffers),
+                options=(momentum, dampening, weight_decay, nesterov, first, maximize), lr=lr, grad_scale=grad_scale,
+                found_inf=found_inf,
+            )  # fmt: skip
+        for i, buffer in zip(chosen, buffers):
+            momentum_buffer_list[i] = buffer
 
 
 class SGD(Optimizer):

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from corefw.dispatch.sparse.tensors import is_sparse
 from corefw.optim.optimizer import Optimizer, options_of, row_entries
+from corefw.tensor import Tensor
+
+
+def sparse_adam(
+    params: Sequence[Tensor], grads: Sequence[Tensor], exp_avgs: Sequence[Tensor], exp_avg_sqs: Sequence[Tensor],
+    state_steps: Sequence[int], *, eps: float, beta1: float, beta2: float, lr: float, maximize: bool,
+) -> None:  # fmt: skip
+    """A step of `SparseAdam` on lists of tables, sparse gradients, states, which change in place, and the numbers of
+    steps, this one counted."""
+    for p, given, means, squares, step in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps, strict=True):
+        rows, gradient = row_entries(given.coalesce())
+        gradient = -gradient if maximize else gradient
+        mean = means.index_select(0, rows).lerp_(gradient, 1 - beta1)
+        square = squares.index_select(0, rows).lerp_(gradient * gradient, 1 - beta2)
+        means.index_copy_(0, rows, mean)
+        squares.index_copy_(0, rows, square)
+        size = float(lr) * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
+        p.index_add_(0, rows, mean / square.sqrt_().add_(eps), alpha=-size)
 
 
 class SparseAdam(Optimizer):
@@ -54,21 +72,19 @@ class SparseAdam(Optimizer):
         for p in params:
             if not is_sparse(p._grad):
                 raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
-        beta1, beta2 = group["betas"]
-        entries = [row_entries(p._grad.coalesce()) for p in params]  # all are seen before one is stepped
-        for p, (rows, gradient) in zip(params, entries):
-            state = self.state[p]
+        gradients = [p._grad.coalesce() for p in params]
+        for gradient in gradients:
+            row_entries(gradient)  # all are seen before one is stepped
+        states = [self.state[p] for p in params]
+        for p, state in zip(params, states):
             if not state:
                 state["step"] = 0
                 state["exp_avg"] = self.initial("exp_avg", p)
                 state["exp_avg_sq"] = self.initial("exp_avg_sq", p)
             state["step"] += 1
-            if group["maximize"]:
-                gradient = -gradient
-            mean = state["exp_avg"].index_select(0, rows).lerp_(gradient, 1 - beta1)
-            square = state["exp_avg_sq"].index_select(0, rows).lerp_(gradient * gradient, 1 - beta2)
-            state["exp_avg"].index_copy_(0, rows, mean)
-            state["exp_avg_sq"].index_copy_(0, rows, square)
-            step = state["step"]
-            size = float(group["lr"]) * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
-            p.index_add_(0, rows, mean / square.sqrt_().add_(group["eps"]), alpha=-size)
+        means, squares, steps = ([state[name] for state in states] for name in ("exp_avg", "exp_avg_sq", "step"))
+        beta1, beta2 = group["betas"]
+        sparse_adam(
+            *(params, gradients, means, squares, steps), eps=group["eps"], beta1=beta1, beta2=beta2, lr=group["lr"],
+            maximize=group["maximize"],
+        )  # fmt: skip

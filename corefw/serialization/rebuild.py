@@ -10,12 +10,12 @@ from corefw.declarations._shared.factories import new_strided
 from corefw.dispatch.registry import dispatch_key_of
 from corefw.dtypes import FLOATING, dtype
 from corefw.graph.nodes import leaf_node
-from corefw.layouts import layout, sparse_coo, sparse_csr, strided
+from corefw.layouts import COMPRESSED, LAYOUTS, layout, sparse_coo
 from corefw.nn.parameter import Buffer, Parameter
 from corefw.serialization.allowance import take
 from corefw.serialization.storages import tensor_over
 from corefw.shapes import extent
-from corefw.sparse.construction import sparse_coo_tensor, sparse_csr_tensor
+from corefw.sparse.construction import sparse_compressed_tensor, sparse_coo_tensor
 from corefw.tensor import Tensor
 from corefw.tensor_api.memory import UntypedStorage
 
@@ -61,11 +61,11 @@ def _rebuild_tensor_v3(
 
 
 def _rebuild_sparse_tensor(kind: layout, data: tuple) -> Tensor:
-    """A sparse tensor, of coordinates or in compressed rows; its positions are checked."""
-    if kind is sparse_csr:
-        return sparse_csr_tensor(*data)
+    """A sparse tensor, of coordinates or in a compressed layout; its positions are checked."""
+    if kind in COMPRESSED:
+        return sparse_compressed_tensor(*data, layout=kind)
     if kind is not sparse_coo:
-        raise TypeError(f"a checkpoint has a tensor of layout {kind}: only sparse_coo and sparse_csr are supported")
+        raise TypeError(f"a checkpoint has a sparse tensor of layout {kind}, which is no sparse one")
     indices, values, size, *coalesced = data
     return sparse_coo_tensor(indices, values, size, is_coalesced=bool(coalesced and coalesced[0]))
 
@@ -125,7 +125,7 @@ def _with_attributes(made: Any, state: Any) -> Any:
 
 def _get_layout(name: str) -> layout:
     """The layout of that name."""
-    for known in (strided, sparse_coo, sparse_csr):
+    for known in LAYOUTS:
         if name == repr(known):
             return known
-    raise RuntimeError(f"a tensor of layout {name} cannot be loaded: only {strided}, {sparse_coo} and {sparse_csr} can")
+    raise RuntimeError(f"a tensor of layout {name} cannot be loaded: only {', '.join(map(str, LAYOUTS))} can")

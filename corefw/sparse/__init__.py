@@ -9,7 +9,14 @@ tensor([[3.],
 
 from corefw.sparse import arithmetic, methods
 from corefw.sparse.checks import as_sparse_gradcheck, check_sparse_tensor_invariants
-from corefw.sparse.construction import sparse_coo_tensor, sparse_csr_tensor
+from corefw.sparse.construction import (
+    sparse_bsc_tensor,
+    sparse_bsr_tensor,
+    sparse_compressed_tensor,
+    sparse_coo_tensor,
+    sparse_csc_tensor,
+    sparse_csr_tensor,
+)
 from corefw.sparse.products import addmm, mm, sampled_addmm
 from corefw.sparse.reductions import log_softmax, softmax, sum
 
@@ -25,7 +32,11 @@ __all__ = [
     "mm",
     "sampled_addmm",
     "softmax",
+    "sparse_bsc_tensor",
+    "sparse_bsr_tensor",
+    "sparse_compressed_tensor",
     "sparse_coo_tensor",
+    "sparse_csc_tensor",
     "sparse_csr_tensor",
     "spmm",
     "sum",

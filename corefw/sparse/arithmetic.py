@@ -8,10 +8,11 @@ from corefw.dispatch.declare import ops
 from corefw.dispatch.sparse.calls import refusal, rule
 from corefw.dispatch.sparse.patterns import Pattern, coo, coordinates, flat
 from corefw.dispatch.sparse.patterns import transposed as transposed_pattern
-from corefw.dispatch.sparse.tensors import at_pattern, is_sparse, sparse, values_of
+from corefw.dispatch.sparse.tensors import at_pattern, elements_of, is_sparse, sparse, values_of
 from corefw.errors import ShapeError
+from corefw.layouts import COMPRESSED
 from corefw.shapes import canonical_dim
-from corefw.sparse.forms import coalesce, to_coo, to_dense, to_layout
+from corefw.sparse.forms import as_layout_of, coalesce, to_coo, to_dense
 from corefw.tensor import Tensor
 
 #: ops of one operand that are 0 where it is
@@ -87,13 +88,13 @@ def _joined(input: Tensor, other: Tensor) -> Tensor:
         return sparse(a, values_of(input) + values_of(other))
     if len(a.shape) != len(b.shape):
         raise ShapeError(f"add: {len(a.shape)} and {len(b.shape)} sparse dimensions: convert one by .to_dense() first")
-    values, others = values_of(input), values_of(other)
+    values, others = elements_of(input), elements_of(other)
     common = ops.result_type(values, others) if values.dtype is not others.dtype else values.dtype
     pattern = coo(ops.cat([coordinates(a), coordinates(b)], 1), a.shape)
     result = sparse(pattern, ops.cat([values.to(common), others.to(common)]))
     if a.coalesced and b.coalesced:
         result = coalesce(result)
-    return to_layout(result, a.layout) if a.layout is b.layout else result
+    return as_layout_of(result, input) if (a.layout, a.block) == (b.layout, b.block) else result
 
 
 @rule("add", "add_scaled")
@@ -135,10 +136,10 @@ def _product(input, other):
         dense = ops.broadcast_to(other, tuple(input.shape))
         return sparse(input.array.pattern, values_of(input) * at_pattern(dense, input.array.pattern))
     _check_same_shape("mul", input, other)
-    kind = input.layout
+    first = input
     input, other = coalesce(to_coo(input)), coalesce(to_coo(other))
     pattern = _common(input, other)
-    return to_layout(sparse(pattern, at_pattern(input, pattern) * at_pattern(other, pattern)), kind)
+    return as_layout_of(sparse(pattern, at_pattern(input, pattern) * at_pattern(other, pattern)), first)
 
 
 @rule("div")
@@ -175,6 +176,9 @@ def _permuted(input, dims):
         return input
     if sorted(dims) != list(range(input.ndim)) or dims[count:] != list(range(count, input.ndim)):
         raise refusal("permute", (input,), " but within their sparse dimensions")
+    if pattern.layout in COMPRESSED:
+        made = Pattern(COMPRESSED[pattern.layout], pattern.parts, pattern.shape[::-1], True, pattern.block[::-1])
+        return sparse(made, values_of(input).transpose(1, 2).contiguous() if pattern.block else values_of(input))
     if count == 2:
         made = transposed_pattern(pattern)
     else:

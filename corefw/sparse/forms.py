@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from corefw.dispatch.declare import ops
 from corefw.dispatch.sparse.patterns import Pattern, coalesced, compressed, coo, coordinates, flat
-from corefw.dispatch.sparse.tensors import added, at_pattern, is_sparse, sparse, values_of
+from corefw.dispatch.sparse.tensors import added, at_pattern, elements_of, is_sparse, sparse, values_of
 from corefw.errors import LayoutError, ShapeError
-from corefw.layouts import layout, sparse_coo, sparse_csr, strided
+from corefw.layouts import BLOCKED, BY_COLUMNS, COMPRESSED, layout, sparse_coo, sparse_csc, sparse_csr, strided
 from corefw.tensor import Tensor
 
 
 def coalesce(input: Tensor) -> Tensor:
-    """The sparse tensor with its positions in order and each of them once; the values at one place are added."""
+    """The sparse tensor with each of its positions once, those of coordinates in order; the values at one place are
+    added."""
     pattern = input.array.pattern
     if pattern.coalesced:
         return input
@@ -21,11 +24,11 @@ def coalesce(input: Tensor) -> Tensor:
 
 def to_dense(input: Tensor) -> Tensor:
     """The dense tensor of a sparse one."""
-    pattern, values = input.array.pattern, values_of(input)
+    pattern = input.array.pattern
     count = 1
     for size in pattern.shape:
         count *= size
-    return added(values, flat(pattern), count).reshape(tuple(input.array.shape))
+    return added(elements_of(input), flat(pattern), count).reshape(tuple(input.array.shape))
 
 
 def to_coo(input: Tensor) -> Tensor:
@@ -33,37 +36,105 @@ def to_coo(input: Tensor) -> Tensor:
     pattern = input.array.pattern
     if pattern.layout is sparse_coo:
         return input
-    return sparse(pattern.kept(_as_coo), values_of(input), "ToSparseBackward0")
+    made, order = pattern.kept(_as_coo)
+    values = elements_of(input)
+    return sparse(made, values if order is None else values.index_select(0, order), "ToSparseBackward0")
 
 
-def _as_coo(pattern: Pattern) -> Pattern:
-    return coo(coordinates(pattern), pattern.shape, True)
+def _as_coo(pattern: Pattern) -> tuple[Pattern, Tensor | None]:
+    if pattern.layout is sparse_csr:
+        return coo(coordinates(pattern), pattern.shape, True), None
+    order = flat(pattern).argsort()
+    return coo(coordinates(pattern).index_select(1, order), pattern.shape, True), order
 
 
-def _as_csr(pattern: Pattern) -> Pattern:
+def elementwise(input: Tensor) -> Tensor:
+    """A sparse tensor that has a position for each value: itself, but for one of blocks."""
+    return to_coo(input) if input.array.pattern.block else input
+
+
+def _as_csr(pattern: Pattern) -> tuple[Pattern, None]:
     crow, col, _ = compressed(pattern)
-    return Pattern(sparse_csr, (crow, col), pattern.shape, True)
+    return Pattern(sparse_csr, (crow, col), pattern.shape, True), None
 
 
-def to_csr(input: Tensor) -> Tensor:
-    """A sparse matrix in compressed rows."""
-    if input.array.pattern.layout is sparse_csr:
-        return input
-    if len(input.array.pattern.shape) != 2 or input.ndim != 2:
-        raise ShapeError(f"to_sparse_csr: expected a matrix without dense dimensions, got shape {list(input.shape)}")
-    input = coalesce(input)
-    return sparse(input.array.pattern.kept(_as_csr), values_of(input), "ToSparseCsrBackward0")
+def _as_csc(pattern: Pattern) -> tuple[Pattern, Tensor]:
+    rows, columns = coordinates(pattern)
+    order = columns.argsort(stable=True)
+    begins = ops.arange(pattern.shape[1] + 1, device=rows.device)
+    ccol = ops.searchsorted(columns.index_select(0, order), begins)
+    return Pattern(sparse_csc, (ccol, rows.index_select(0, order)), pattern.shape, True), order
 
 
-def to_layout(input: Tensor, wanted: layout | None) -> Tensor:
-    """A sparse tensor in another layout; None is that of coordinates."""
+def _compressed(input: Tensor, wanted: layout) -> Tensor:
+    """A sparse matrix in compressed rows or columns."""
+    input = coalesce(to_coo(input))
+    pattern, order = input.array.pattern.kept(_as_csr if wanted is sparse_csr else _as_csc)
+    values = values_of(input)
+    return sparse(pattern, values if order is None else values.index_select(0, order), "ToSparseCsrBackward0")
+
+
+def _blocked(input: Tensor, wanted: layout, block: tuple[int, int]) -> Tensor:
+    """A sparse matrix in blocks: those that have a value, in the order of the rows or the columns."""
+    input = coalesce(to_coo(input))
+    pattern, values = input.array.pattern, values_of(input)
+    height, width = block
+    shape = pattern.shape[0] // height, pattern.shape[1] // width
+    rows, columns = coordinates(pattern)
+    down, across = (ops.div(a, b, rounding_mode="floor") for a, b in ((rows, height), (columns, width)))
+    outer, inner = (across, down) if wanted in BY_COLUMNS else (down, across)
+    outer_size, inner_size = shape[::-1] if wanted in BY_COLUMNS else shape
+    found, inverse = (outer * inner_size + inner).unique(return_inverse=True)
+    inside = (rows - down * height) * width + (columns - across * width)
+    count = found.shape[0]
+    elements = added(values, inverse * (height * width) + inside, count * height * width)
+    begins = ops.arange(outer_size + 1, device=rows.device) * inner_size
+    parts = (ops.searchsorted(found, begins), found % max(inner_size, 1))
+    made = Pattern(wanted, parts, pattern.shape, True, block)
+    return sparse(made, elements.reshape(count, *block, *values.shape[1:]), "ToSparseBsrBackward0")
+
+
+def _block_of(input: Tensor, wanted: layout, blocksize: Sequence[int] | None) -> tuple[int, ...]:
+    """The sizes of the blocks of a matrix that is to have this layout."""
+    name = f"to_{wanted.name}"
+    if len(input.array.pattern.shape) != 2:
+        raise ShapeError(f"{name}: expected a matrix, with or without dense dimensions, got shape {list(input.shape)}")
+    if wanted not in BLOCKED:
+        if blocksize is not None:
+            raise LayoutError(f"{name}: the layout has no blocks: leave blocksize out")
+        return ()
+    if blocksize is None:
+        if not input.array.pattern.block:
+            raise LayoutError(f"{name}: conversion to {wanted} without blocksize argument given is not supported")
+        return input.array.pattern.block
+    height, width = block = tuple(blocksize)
+    rows, columns = input.array.pattern.shape
+    if height < 1 or width < 1 or rows % height or columns % width:
+        raise ShapeError(
+            f"{name}: tensor sparse size ({rows},{columns}) must be divisible by given blocksize ({height},{width})"
+        )
+    return block
+
+
+def to_layout(input: Tensor, wanted: layout | None, blocksize: Sequence[int] | None = None) -> Tensor:
+    """A sparse tensor in another layout; None is that of coordinates. Layouts of blocks need their sizes, unless it has
+    blocks."""
     if wanted in (sparse_coo, None):
         return to_coo(input)
-    if wanted is sparse_csr:
-        return to_csr(input)
     if wanted is strided:
         return to_dense(input)
-    raise LayoutError(f"layout {wanted} is not supported: use sparse_coo or sparse_csr")
+    if wanted not in COMPRESSED:
+        raise LayoutError(f"layout {wanted} is not supported: use sparse_coo or {', '.join(map(str, COMPRESSED))}")
+    block = _block_of(input, wanted, blocksize)
+    pattern = input.array.pattern
+    if pattern.layout is wanted and pattern.block == block:
+        return input
+    return _blocked(input, wanted, block) if block else _compressed(input, wanted)  # type: ignore[arg-type]
+
+
+def as_layout_of(input: Tensor, other: Tensor) -> Tensor:
+    """A sparse tensor in the layout of another of its shape."""
+    return to_layout(input, other.array.pattern.layout, other.array.pattern.block or None)
 
 
 def from_dense(input: Tensor, sparse_dim: int | None = None) -> Tensor:
@@ -88,7 +159,9 @@ def masked(input: Tensor, mask: Tensor) -> Tensor:
 
 
 def empty_like(input: Tensor) -> Tensor:
-    """A tensor of coordinates without entries, otherwise as a sparse one."""
+    """A tensor without entries, otherwise as a sparse one."""
     pattern = input.array.pattern
-    indices = coordinates(pattern)[:, :0]
-    return sparse(coo(indices, pattern.shape, True), ops.zeros_like(input.array.values[:0]))
+    *begins, plain = pattern.parts
+    parts = (*map(ops.zeros_like, begins), plain[..., :0])
+    made = Pattern(pattern.layout, parts, pattern.shape, True, pattern.block)
+    return sparse(made, ops.zeros_like(input.array.values[:0]))

@@ -11,10 +11,10 @@ from corefw.dispatch.sparse.patterns import Pattern
 from corefw.dispatch.sparse.tensors import SparseTensor, is_sparse, sparse, values_of
 from corefw.errors import GradientError, LayoutError
 from corefw.graph.nodes import leaf_node
+from corefw.layouts import BY_COLUMNS, COMPRESSED, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from corefw.layouts import layout as layout_type
-from corefw.layouts import sparse_coo, sparse_csr
 from corefw.sparse import forms
-from corefw.sparse.construction import sparse_coo_tensor, sparse_csr_tensor
+from corefw.sparse.construction import sparse_compressed_tensor, sparse_coo_tensor
 from corefw.tensor import Tensor
 from corefw.tensor_api.attach import method
 
@@ -34,12 +34,17 @@ def _pattern(name: str, tensor: Tensor, *wanted: layout_type) -> Pattern:
 
 # -- forms ------------------------------------------------------------------------------------------------------------
 @method
-def to_sparse(self, sparse_dim: int | None = None, *, layout: layout_type | None = None) -> Tensor:
-    """The tensor in a sparse layout; of a dense one the elements that are not zero.
+def to_sparse(
+    self, sparse_dim: int | None = None, *, layout: layout_type | None = None,
+    blocksize: tuple[int, int] | None = None, dense_dim: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The tensor in a sparse layout; of a dense one the elements, or blocks, that are not zero.
 
     Args:
         sparse_dim: how many of the first dimensions are sparse; all if None.
-        layout: torch.sparse_coo, which None means, or torch.sparse_csr.
+        layout: torch.sparse_coo, which None means, or torch.sparse_csr, sparse_csc, sparse_bsr or sparse_bsc.
+        blocksize: the height and width of the blocks of the last two.
+        dense_dim: how many of the last dimensions are dense, instead of `sparse_dim`.
 
     >>> import corefw as torch
     >>> torch.eye(2).to_sparse().indices()
@@ -49,8 +54,10 @@ def to_sparse(self, sparse_dim: int | None = None, *, layout: layout_type | None
     if isinstance(sparse_dim, layout_type):
         sparse_dim, layout = None, sparse_dim
     if is_sparse(self):
-        return forms.to_layout(self, layout)
-    return forms.to_layout(forms.from_dense(self, sparse_dim), layout)
+        return forms.to_layout(self, layout, blocksize)
+    if dense_dim is not None:
+        sparse_dim = self.ndim - dense_dim
+    return forms.to_layout(forms.from_dense(self, sparse_dim), layout, blocksize)
 
 
 @method
@@ -61,10 +68,36 @@ def to_sparse_coo(self) -> Tensor:
 
 @method
 def to_sparse_csr(self, dense_dim: int | None = None) -> Tensor:
-    """The matrix as a sparse one of compressed rows; `dense_dim` must be 0 or None."""
-    if dense_dim:
-        raise LayoutError("to_sparse_csr: dense dimensions are not supported: use .to_sparse(sparse_dim)")
-    return to_sparse(self, layout=sparse_csr)
+    """The matrix as a sparse one of compressed rows; the last `dense_dim` dimensions are dense."""
+    return to_sparse(self, layout=sparse_csr, dense_dim=dense_dim)
+
+
+@method
+def to_sparse_csc(self, dense_dim: int | None = None) -> Tensor:
+    """The matrix as a sparse one of compressed columns; the last `dense_dim` dimensions are dense.
+
+    >>> import corefw as torch
+    >>> torch.tensor([[0.0, 1.0], [2.0, 0.0]]).to_sparse_csc().values()
+    tensor([2., 1.])
+    """
+    return to_sparse(self, layout=sparse_csc, dense_dim=dense_dim)
+
+
+@method
+def to_sparse_bsr(self, blocksize: tuple[int, int], dense_dim: int | None = None) -> Tensor:
+    """The matrix as a sparse one of blocks in compressed rows; the last `dense_dim` dimensions are dense.
+
+    >>> import corefw as torch
+    >>> torch.eye(4).to_sparse_bsr((2, 2)).col_indices()
+    tensor([0, 1])
+    """
+    return to_sparse(self, layout=sparse_bsr, blocksize=blocksize, dense_dim=dense_dim)
+
+
+@method
+def to_sparse_bsc(self, blocksize: tuple[int, int], dense_dim: int | None = None) -> Tensor:
+    """The matrix as a sparse one of blocks in compressed columns; the last `dense_dim` dimensions are dense."""
+    return to_sparse(self, layout=sparse_bsc, blocksize=blocksize, dense_dim=dense_dim)
 
 
 @method
@@ -124,8 +157,8 @@ def indices(self) -> Tensor:
 
 @method
 def values(self) -> Tensor:
-    """The values, (values, dense dimensions ...)."""
-    _pattern("values", self, sparse_coo, sparse_csr)
+    """The values, (values, dense dimensions ...), of blocks (blocks, height, width, dense dimensions ...)."""
+    _pattern("values", self, sparse_coo, *COMPRESSED)
     _check_coalesced("values", self)
     return values_of(self)
 
@@ -139,26 +172,38 @@ def _indices(self) -> Tensor:
 @method
 def _values(self) -> Tensor:
     """The values, coalesced or not, without history."""
-    _pattern("_values", self, sparse_coo, sparse_csr)
+    _pattern("_values", self, sparse_coo, *COMPRESSED)
     return self.array.values
 
 
 @method
 def crow_indices(self) -> Tensor:
-    """Where the values of each row begin, and those of the last one end."""
-    return _pattern("crow_indices", self, sparse_csr).parts[0]
+    """Where the values, or blocks, of each row begin, and those of the last one end."""
+    return _pattern("crow_indices", self, sparse_csr, sparse_bsr).parts[0]
 
 
 @method
 def col_indices(self) -> Tensor:
-    """The column of each value."""
-    return _pattern("col_indices", self, sparse_csr).parts[1]
+    """The column of each value, or block."""
+    return _pattern("col_indices", self, sparse_csr, sparse_bsr).parts[1]
+
+
+@method
+def ccol_indices(self) -> Tensor:
+    """Where the values, or blocks, of each column begin, and those of the last one end."""
+    return _pattern("ccol_indices", self, sparse_csc, sparse_bsc).parts[0]
+
+
+@method
+def row_indices(self) -> Tensor:
+    """The row of each value, or block."""
+    return _pattern("row_indices", self, sparse_csc, sparse_bsc).parts[1]
 
 
 @method
 def _nnz(self) -> int:
-    """The number of values."""
-    return _pattern("_nnz", self, sparse_coo, sparse_csr).count
+    """The number of values, or of blocks of them."""
+    return _pattern("_nnz", self, sparse_coo, *COMPRESSED).count
 
 
 @method
@@ -220,8 +265,7 @@ def _converted(name: str) -> None:
             return self
         pattern = self.array.pattern
         if made.device is not values.device:
-            parts = tuple(part.to(made.device) for part in pattern.parts)
-            pattern = Pattern(pattern.layout, parts, pattern.shape, pattern.coalesced)
+            pattern = pattern.with_parts(tuple(part.to(made.device) for part in pattern.parts))
         return sparse(pattern, made)
 
     convert.__name__ = name
@@ -277,9 +321,11 @@ def _host(tensor: Tensor):
 @_own
 def __repr__(self) -> str:
     pattern, given, node = self.array.pattern, self.array.values, self.grad_fn
-    names = ("indices",) if pattern.layout is sparse_coo else ("crow_indices", "col_indices")
+    names: tuple[str, ...] = ("indices",)
+    if pattern.layout in COMPRESSED:
+        names = ("ccol_indices", "row_indices") if pattern.layout in BY_COLUMNS else ("crow_indices", "col_indices")
     suffixes = [f"size={tuple(self.shape)}", f"nnz={pattern.count}"]
-    if printing.shows_dtype(self.dtype.name, dtypes.get_default_dtype().name, has_values=pattern.count > 0):
+    if printing.shows_dtype(self.dtype.name, dtypes.get_default_dtype().name):
         suffixes.append(f"dtype={self.dtype}")
     suffixes.append(f"layout={pattern.layout}")
     if self.device.type != "cpu":
@@ -312,8 +358,7 @@ def __deepcopy__(self, memo: dict) -> Tensor:
     if not self.is_leaf:
         raise GradientError("copy.deepcopy: of sparse tensors only leaves; use .detach().clone() to copy others")
     pattern = self.array.pattern
-    parts = deepcopy(pattern.parts, memo)
-    copied = Pattern(pattern.layout, parts, pattern.shape, pattern.coalesced)
+    copied = pattern.with_parts(deepcopy(pattern.parts, memo))
     memo[id(self)] = made = rebuild(copied, self.array.values.clone(), self.requires_grad)
     return made
 
@@ -326,18 +371,18 @@ def rebuild(pattern: Pattern, values: Tensor, requires_grad: bool) -> Tensor:
     return made
 
 
-def unpickled(compressed: bool, parts, shape, coalesced: bool, values: Tensor, requires_grad: bool) -> Tensor:
+def unpickled(kind: layout_type, parts, shape, coalesced: bool, values: Tensor, requires_grad: bool) -> Tensor:
     """A sparse tensor from what pickle kept of it."""
-    if compressed:
-        crow, col = parts
-        made = sparse_csr_tensor(crow, col, values, shape)
-    else:
+    if kind is sparse_coo:
         made = sparse_coo_tensor(parts[0], values, shape, is_coalesced=coalesced)
+    else:
+        compressed, plain = parts
+        made = sparse_compressed_tensor(compressed, plain, values, shape, layout=kind)
     return made.requires_grad_(requires_grad)
 
 
 @_own
 def __reduce_ex__(self, protocol):
     pattern = self.array.pattern
-    kept = (pattern.layout is sparse_csr, pattern.parts, pattern.shape, pattern.coalesced, self.array.values)
+    kept = (pattern.layout, pattern.parts, tuple(self.shape), pattern.coalesced, self.array.values)
     return unpickled, (*kept, self.requires_grad)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from corefw.dispatch.declare import ops
 from corefw.dispatch.sparse.calls import refusal, rule
 from corefw.dispatch.sparse.patterns import compressed, coo, row_of_entries
-from corefw.dispatch.sparse.tensors import is_sparse, sparse, values_of
+from corefw.dispatch.sparse.tensors import elements_of, is_sparse, sparse
 from corefw.errors import LayoutError, ShapeError
+from corefw.layouts import layout, sparse_coo, sparse_csr
 from corefw.sparse.forms import coalesce, to_layout
 from corefw.tensor import Tensor
 
@@ -14,7 +15,7 @@ from corefw.tensor import Tensor
 def _rows(input: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The values of a sparse matrix in the order of its rows, where each row begins, and their columns."""
     crow, col, order = compressed(input.array.pattern)
-    values = values_of(input)
+    values = elements_of(input)
     return values if order is None else values.index_select(0, order), crow, col
 
 
@@ -31,7 +32,7 @@ def _check(name: str, input: Tensor, other: Tensor) -> None:
 
 def _sparse_times_sparse(input: Tensor, other: Tensor) -> Tensor:
     """Each value of the first times all values of the row of the second that its column names."""
-    kind, columns, shape = input.layout, other.shape[1], (input.shape[0], other.shape[1])
+    columns, shape = other.shape[1], (input.shape[0], other.shape[1])
     values, crow, col = _rows(input)
     others, other_crow, other_col = _rows(other)
     counts = (other_crow[1:] - other_crow[:-1]).index_select(0, col)
@@ -43,7 +44,15 @@ def _sparse_times_sparse(input: Tensor, other: Tensor) -> Tensor:
     rows = row_of_entries(crow, col.shape[0]).index_select(0, entry)
     pattern = coo(ops.stack([rows, other_col.index_select(0, other_entry)]), (shape[0], columns))
     products = values.index_select(0, entry) * others.index_select(0, other_entry)
-    return to_layout(coalesce(sparse(pattern, products)), kind)
+    return to_layout(coalesce(sparse(pattern, products)), *_layout_of_product(input, other))
+
+
+def _layout_of_product(input: Tensor, other: Tensor) -> tuple[layout, tuple[int, ...] | None]:
+    """That of the first, with blocks where both have some."""
+    block, other_block = input.array.pattern.block, other.array.pattern.block
+    if not block:
+        return input.layout, None
+    return (input.layout, block[:1] + other_block[1:]) if other_block else (sparse_csr, None)
 
 
 @rule("matmul", "mm", "mv")
@@ -105,7 +114,7 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.
     """
     if not is_sparse(input):
         raise LayoutError("sampled_addmm: expected a sparse input: make one by .to_sparse_csr()")
-    input = coalesce(input)
+    input = coalesce(input) if input.layout is sparse_coo else to_layout(input, sparse_csr)
     values, crow, col = _rows(input)
     products = ops.csr_sampled_matmul(mat1, mat2.t(), crow, col)
     return sparse(input.array.pattern, values * beta + products * alpha)

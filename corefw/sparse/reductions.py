@@ -8,7 +8,7 @@ from corefw.dispatch.sparse.patterns import Pattern, coo, coordinates, flattened
 from corefw.dispatch.sparse.tensors import added, is_sparse, sparse, values_of
 from corefw.errors import LayoutError
 from corefw.shapes import canonical_dim
-from corefw.sparse.forms import coalesce
+from corefw.sparse.forms import coalesce, elementwise
 from corefw.tensor import Tensor
 
 
@@ -34,6 +34,7 @@ def sum(input: Tensor, dim=None, dtype=None) -> Tensor:
     """
     if not is_sparse(input):
         raise LayoutError("sparse.sum: expected a sparse tensor: use sum, or make one by .to_sparse()")
+    input = elementwise(input)
     pattern, values = input.array.pattern, values_of(input)
     if dtype is not None:
         values = values.to(dtype)
@@ -63,7 +64,7 @@ def _groups(pattern: Pattern, dim: int) -> tuple[Tensor, int]:
 def _softmax(name: str, input: Tensor, dim: int, dtype, is_log: bool) -> Tensor:
     if not is_sparse(input):
         raise LayoutError(f"{name}: expected a sparse tensor: use softmax, or make one by .to_sparse()")
-    input = coalesce(input)
+    input = coalesce(elementwise(input))
     dim = canonical_dim(dim, input.ndim)
     pattern, values = input.array.pattern, values_of(input)
     if dtype is not None:

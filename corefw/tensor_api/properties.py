@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from math import prod
 from operator import attrgetter
+from threading import get_ident
 from typing import overload
 
 from corefw import layouts
@@ -263,7 +264,7 @@ def requires_grad_(self, requires_grad: bool = True) -> Tensor:
 
 
 def _set_requires_grad(self: Tensor, wanted: bool, wrong_dtype: str) -> None:
-    if wanted and not inferring and is_inference(self):
+    if wanted and get_ident() not in inferring and is_inference(self):
         raise GradientError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     node = node_of(self)
     if node is not None and node.__class__ is not AccumulateGrad:

@@ -161,7 +161,8 @@ def _prefix(self: Tensor) -> str:
 
 @method
 def __format__(self, format_spec: str) -> str:
-    if self.array.ndim == 0 and self.dispatch_key.device.type != "meta":
+    is_shown_as_number = self.__class__ is Tensor or format_spec  # a parameter is shown whole
+    if is_shown_as_number and self.array.ndim == 0 and self.dispatch_key.device.type != "meta":
         return format(self.item(), format_spec)
     return object.__format__(self, format_spec)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -17,6 +17,12 @@ from corefw.devices import device
 from corefw.dispatch.random_generator import defaults
 from corefw.graph.grad_mode import mode
 from corefw.tensor import Tensor
+from corefw.utils.selective_checkpoint import (
+    CheckpointPolicy,
+    Logging,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 
 Contexts = tuple[AbstractContextManager, AbstractContextManager]
 
@@ -55,6 +61,41 @@ class _RandomState:
             self._write(present)
 
 
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The devices other than the CPU on which tensors among `args` lie, and the states of their generators."""
+    found = [a.device for a in args if isinstance(a, Tensor) and a.device.type not in ("cpu", "meta")]
+    return [place.index or 0 for place in found], [defaults[place].get_state() for place in found]
+
+
+def set_device_states(devices: Iterable[int], states: Iterable[Tensor], *, device_type: str | None = None) -> None:
+    """Set the states of devices' generators to what `get_device_states` gave.
+
+    Args:
+        devices: their indices.
+        states: their states.
+        device_type: their type; by default `DefaultDeviceType`'s.
+    """
+    kind = DefaultDeviceType.get_device_type() if device_type is None else device_type
+    for index, state in zip(devices, states):
+        defaults[device(kind, index)].set_state(state)
+
+
+class DefaultDeviceType:
+    """The type of the devices that `set_device_states` means where it is told none; "cuda" unless it was set."""
+
+    _type = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Let it be another."""
+        DefaultDeviceType._type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """What it is."""
+        return DefaultDeviceType._type
+
+
 # -- by a Function whose backward runs a backward ---------------------------------------------------------------------
 class CheckpointFunction(Function):
     """The reentrant form: the forward is not recorded at all; the backward records it and goes back through it."""
@@ -78,8 +119,8 @@ class CheckpointFunction(Function):
                 ".backward() without passing the `inputs` argument."
             )
         arguments = list(ctx.arguments)
-        for i, tensor in zip(ctx.positions, ctx.saved_tensors, strict=True):
-            arguments[i] = tensor.detach().requires_grad_(tensor.requires_grad)
+        for i, tensor in zip(ctx.positions, detach_variable(tuple(ctx.saved_tensors)), strict=True):
+            arguments[i] = tensor
         with ctx.random_state.again(), ctx.settings, enable_grad():
             outputs = ctx.run_function(*arguments)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
@@ -88,6 +129,23 @@ class CheckpointFunction(Function):
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
         backward([o for o, _ in pairs], [g for _, g in pairs])
         return (None, None, *(a.grad if isinstance(a, Tensor) else None for a in arguments))
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Tensors as leaves that require gradients where they did; what is no tensor as it is.
+
+    Raises:
+        RuntimeError: `inputs` is no tuple.
+    """
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+    return tuple(a.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in inputs)
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warn where no tensor among `inputs` requires a gradient."""
+    if not any(isinstance(a, Tensor) and a.requires_grad for a in inputs):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
 # -- by hooks on what is saved ----------------------------------------------------------------------------------------
@@ -107,10 +165,11 @@ class _Stop(Exception):
 class _Region:
     """One checkpointed call: what it saved in the forward, and how to compute that again."""
 
-    def __init__(self, run: Callable[[], Any], early_stop: bool, check: bool):
+    def __init__(self, run: Callable[[], Any], early_stop: bool, check: bool, logs: Sequence[Logging]):
         self.run = run
         self.early_stop = early_stop
         self.check = check
+        self.logs = logs
         self.holders: list[weakref.ref[_Holder]] = []
         self.facts: list[tuple] = []
 
@@ -122,7 +181,12 @@ class _Region:
 
     def unpack(self, holder: _Holder) -> Tensor:
         if holder.value is None:
-            self.compute_again()
+            try:
+                self.compute_again()
+            except CheckpointError as error:
+                if self.logs:
+                    error.args = (_logged(self.logs, error),)
+                raise
         value, holder.value = holder.value, None
         if value is None:
             raise CheckpointError("corefw.utils.checkpoint: a saved tensor was not computed again")
@@ -171,21 +235,59 @@ def _facts(tensor: Tensor) -> tuple:
     return tuple(tensor.array.shape), tensor.dispatch_key.dtype, tensor.dispatch_key.device
 
 
+def _logged(logs: Sequence[Logging], error: CheckpointError) -> str:
+    """What an error says, and what ran before it."""
+    first, second = logs
+    return (
+        "An error happened while unpacking tensors; dumping logs of latest computation because you passed `debug=True` "
+        "to `corefw.utils.checkpoint.checkpoint()`.\n\nOperations executed during the original forward:\n\n"
+        f"{first}\n\nOperations executed during recomputation:\n\n{second}\n\n{error}"
+    )
+
+
 def noop_context_fn() -> Contexts:
     """Contexts that do nothing."""
     return nullcontext(), nullcontext()
 
 
-def _checkpoint_with_hooks(function, args, kwargs, preserve: bool, context_fn, check: bool, early_stop: bool):
+class _Settings:
+    """What blocks set: whether the second call may stop early, and, unless it is None, whether calls are logged."""
+
+    early_stop = True
+    debug: bool | None = None
+
+
+@contextmanager
+def _setting(name: str, value: bool | None) -> Iterator[None]:
+    before = getattr(_Settings, name)
+    setattr(_Settings, name, value)
+    try:
+        yield
+    finally:
+        setattr(_Settings, name, before)
+
+
+def set_checkpoint_early_stop(enable: bool) -> AbstractContextManager:
+    """A block whose checkpoints, where `enable` is False, run the second call to its end."""
+    return _setting("early_stop", enable)
+
+
+def set_checkpoint_debug_enabled(enabled: bool | None) -> AbstractContextManager:
+    """A block that says instead of `debug` whether checkpoints log what runs; None leaves it to them."""
+    return _setting("debug", enabled)
+
+
+def _checkpoint_with_hooks(function, args, kwargs, preserve: bool, context_fn, check: bool, early_stop: bool, logs):
     forward_context, again_context = context_fn()
     state, settings = _RandomState((*args, *kwargs.values()), preserve), present()
+    first, second = logs or (nullcontext(), nullcontext())
 
     def run():
-        with state.again(), settings, again_context:
+        with state.again(), settings, second, again_context:
             return function(*args, **kwargs)
 
-    region = _Region(run, early_stop, check)
-    with saved_tensors_hooks(region.pack, region.unpack), forward_context:
+    region = _Region(run, early_stop, check, logs)
+    with saved_tensors_hooks(region.pack, region.unpack), first, forward_context:
         return function(*args, **kwargs)
 
 
@@ -216,9 +318,10 @@ def checkpoint(
         use_reentrant: True runs a backward within the backward: gradients reach what `function` uses only if one of
             `args` requires a gradient, and only by `backward` without `inputs`. False, to be preferred, has neither
             limit.
-        context_fn: gives two context managers, around the first and the second call (not with `use_reentrant`).
+        context_fn: gives two context managers, around the first and the second call (not with `use_reentrant`);
+            those of `create_selective_checkpoint_contexts` keep some results.
         determinism_check: "default" compares shapes and dtypes of what is computed again, "none" does not.
-        debug: accepted for compatibility.
+        debug: log what runs in both calls, and tell it where they differ (not with `use_reentrant`).
         early_stop: stop the second call as soon as all that is needed was computed.
         preserve_rng_state: (among `kwargs`, default True) let the second call draw the same random numbers.
 
@@ -234,15 +337,22 @@ def checkpoint(
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of default, none but got {determinism_check}")
     if not use_reentrant:
+        if _Settings.debug if _Settings.debug is not None else debug:
+            if context_fn is not noop_context_fn:
+                raise ValueError("debug=True is incompatible with non-default context_fn")
+            logs: Sequence[Logging] = (Logging(), Logging())
+        else:
+            logs = ()
+        early_stop = early_stop and _Settings.early_stop
         return _checkpoint_with_hooks(
-            function, args, kwargs, preserve, context_fn, determinism_check == "default", early_stop
+            function, args, kwargs, preserve, context_fn, determinism_check == "default", early_stop, logs
         )
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-    if context_fn is not noop_context_fn:
-        raise ValueError("Passing `context_fn` is only supported when use_reentrant=False.")
-    if mode.recording and not any(isinstance(a, Tensor) and a.requires_grad for a in args):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+    if context_fn is not noop_context_fn or debug:
+        raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+    if mode.recording:
+        check_backward_validity(args)
     return CheckpointFunction.apply(function, preserve, *args)
 
 
@@ -285,4 +395,20 @@ def checkpoint_sequential(functions, segments: int, input: Any, use_reentrant: b
     return part(start, len(functions))(input)
 
 
-__all__ = ["CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "noop_context_fn"]
+__all__ = [
+    "CheckpointError",
+    "CheckpointFunction",
+    "CheckpointPolicy",
+    "DefaultDeviceType",
+    "SelectiveCheckpointContext",
+    "check_backward_validity",
+    "checkpoint",
+    "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
+    "detach_variable",
+    "get_device_states",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+    "set_device_states",
+]

@@ -16,6 +16,7 @@ from corefw_cupy.graphs import GeneratorState, Graph, GraphPool, Graphs
 from corefw_cupy.in_flight import InFlight
 from corefw_cupy.layouts import inverse, memory_order
 from corefw_cupy.memory_use import MemoryUse
+from corefw_cupy.profiler_marks import Ranges
 from corefw_cupy.storages import Storages
 from corefw_cupy.streams import Event, Stream
 
@@ -45,6 +46,7 @@ class CupyRuntime(Runtime):
         self.in_flight = InFlight(cuda.xp)
         self.capture_streams: dict[int, Stream] = {}
         self.storages = Storages(cuda.xp)
+        self._ranges: Ranges | None = None
 
     # -- devices ----------------------------------------------------------------------------------------------------
     def device_count(self):
@@ -140,6 +142,13 @@ class CupyRuntime(Runtime):
         """Bytes of a GPU that are free, and all."""
         with self.on(index):
             return self.driver.memGetInfo()
+
+    def ranges(self):
+        if not self.cupy.cuda.nvtx.available:
+            return super().ranges()
+        if self._ranges is None:
+            self._ranges = Ranges(self.cupy.cuda.nvtx)
+        return self._ranges
 
     # -- graphs -----------------------------------------------------------------------------------------------------
     def is_capturing(self):

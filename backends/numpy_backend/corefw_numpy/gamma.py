@@ -24,7 +24,7 @@ def kernels(xp):
         above, below = other - xp.floor(other), xp.ceil(other) - other
         left = zeta_right(input, below) - zeta_right(input, 1 - other)
         both = zeta_right(input, above) + xp.where(input % 2 == 0, left, -left)
-        regular = xp.where(above == 0, xp.inf, xp.where(input == xp.floor(input), both, xp.nan))
+        regular = xp.where((above == 0) | (input == xp.inf), xp.inf, xp.where(input == xp.floor(input), both, xp.nan))
         negative = (other < 0) & (input > 1)
         return xp.where(negative, regular, zeta_right(input, xp.where(negative, 1, other))).astype(input.dtype)
 

@@ -10,7 +10,7 @@ from corefw import dtypes
 from corefw.dispatch.registry import ops
 from corefw.errors import PositionError, ShapeError
 from corefw.graph.grad_mode import no_recording
-from corefw.layouts import layout, sparse_coo
+from corefw.layouts import BY_COLUMNS, layout, sparse_coo, sparse_csr
 from corefw.tensor import Tensor
 from corefw.versions import InferenceCount
 
@@ -18,23 +18,31 @@ from corefw.versions import InferenceCount
 class Pattern:
     """The positions of the values of sparse tensors, which may share it.
 
-    Attributes: ``layout`` sparse_coo or sparse_csr; ``parts`` the positions, for sparse_coo a tensor of a row for each
-    sparse dimension and a column for each value, for sparse_csr where the values of each row begin (and those of the
-    last one end), and the column of each; ``shape`` the sizes of the sparse dimensions; ``coalesced`` whether it is
-    known that no position repeats and that they are in order.
+    Attributes: ``layout`` sparse_coo or a compressed one; ``parts`` the positions, for sparse_coo a tensor of a row for
+    each sparse dimension and a column for each value, for sparse_csr where the values of each row begin (and those of
+    the last one end), and the column of each, for others likewise by columns or by blocks; ``shape`` the sizes of the
+    sparse dimensions; ``coalesced`` whether it is known that no position repeats and that they are in the layout's
+    order; ``block`` the sizes of the blocks, each of which has a matrix of values, or ().
     """
 
-    __slots__ = ("_kept", "_versions", "coalesced", "layout", "parts", "shape")
+    __slots__ = ("_kept", "_versions", "block", "coalesced", "layout", "parts", "shape")
 
-    def __init__(self, layout: layout, parts: tuple[Tensor, ...], shape: tuple[int, ...], coalesced: bool):
-        self.layout, self.parts, self.shape, self.coalesced = layout, parts, shape, coalesced
+    def __init__(
+        self, layout: layout, parts: tuple[Tensor, ...], shape: tuple[int, ...], coalesced: bool,
+        block: tuple[int, ...] = (),
+    ):  # fmt: skip
+        self.layout, self.parts, self.shape, self.coalesced, self.block = layout, parts, shape, coalesced, block
         self._kept: dict[Callable, Any] = {}
         self._versions: list[int] = []
 
     @property
     def count(self) -> int:
-        """The number of values."""
+        """The number of values, or of blocks of values."""
         return self.parts[-1].array.shape[-1]
+
+    def with_parts(self, parts: tuple[Tensor, ...]) -> Pattern:
+        """The same positions in other tensors."""
+        return Pattern(self.layout, parts, self.shape, self.coalesced, self.block)
 
     def kept(self, work_out: Callable[[Pattern], Any]) -> Any:
         """What a function finds out of the pattern, kept until the positions are changed in place.
@@ -72,8 +80,13 @@ def _coordinates(pattern: Pattern) -> Tensor:
     if pattern.layout is sparse_coo:
         indices = pattern.parts[0]
     else:
-        crow, col = pattern.parts
-        indices = ops.stack([row_of_entries(crow, pattern.count), _wide(col)])
+        begins, plain = pattern.parts
+        pairs = [row_of_entries(begins, pattern.count), _wide(plain)]
+        if pattern.layout in BY_COLUMNS:
+            pairs.reverse()
+        if pattern.block:
+            pairs = _of_elements(pairs, pattern.block)
+        indices = ops.stack(pairs)
     if pattern.count:
         for dim, size in enumerate(pattern.shape):
             low, high = (int(bound) for bound in indices[dim].aminmax())
@@ -85,8 +98,18 @@ def _coordinates(pattern: Pattern) -> Tensor:
     return indices
 
 
+def _of_elements(blocks: list[Tensor], sizes: tuple[int, ...]) -> list[Tensor]:
+    """The rows and columns of the elements of blocks, block after block."""
+    rows, columns = (
+        place.reshape(-1, 1) * size + ops.arange(size, device=place.device) for place, size in zip(blocks, sizes)
+    )
+    both = ops.broadcast_tensors(rows.unsqueeze(2), columns.unsqueeze(1))
+    return [places.flatten() for places in both]
+
+
 def coordinates(pattern: Pattern) -> Tensor:
-    """The coordinates of the values, (sparse dimensions, values); PositionError if some are outside of the tensor."""
+    """The coordinates of the values, (sparse dimensions, values), of blocks those of all their elements; PositionError
+    if some are outside of the tensor."""
     return pattern.kept(_coordinates)
 
 
@@ -131,12 +154,13 @@ def coalesced(pattern: Pattern) -> tuple[Pattern, Tensor]:
 
 
 def _compressed(pattern: Pattern) -> tuple[Tensor, Tensor, Tensor | None]:
-    if pattern.layout is not sparse_coo:
+    if pattern.layout is sparse_csr:
         crow, col = pattern.parts
         return _wide(crow), _wide(col), None
     rows, columns = coordinates(pattern)
     order = None
-    if not pattern.coalesced and not bool((rows[1:] >= rows[:-1]).all()):
+    by_rows = pattern.coalesced and pattern.layout is sparse_coo
+    if not by_rows and not bool((rows[1:] >= rows[:-1]).all()):
         order = rows.argsort(stable=True)
         rows, columns = rows[order], columns[order]
     begins = ops.arange(pattern.shape[0] + 1, device=rows.device)

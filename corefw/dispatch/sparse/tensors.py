@@ -19,7 +19,8 @@ from corefw.versions import fresh_version
 
 
 class Entries:
-    """What stands in the slot `array` of a sparse tensor: its pattern and its values, a dense tensor (values, ...).
+    """What stands in the slot `array` of a sparse tensor: its pattern and its values, a dense tensor (values, ...), of
+    blocks (blocks, rows, columns, ...).
 
     It has the shape of an array, for the engine; whatever else asks it for an array's attributes is refused.
     """
@@ -30,7 +31,7 @@ class Entries:
 
     def __init__(self, pattern: Pattern, values: Tensor):
         self.pattern, self.values = pattern, values
-        self.shape = (*pattern.shape, *values.array.shape[1:])
+        self.shape = (*pattern.shape, *values.array.shape[1 + len(pattern.block) :])
 
     @property
     def ndim(self) -> int:
@@ -89,6 +90,12 @@ def values_of(tensor: Tensor) -> Tensor:
     result.view_info = None
     result.node = _recorded(OfValues, node, entries.pattern, values.array.shape, values.dispatch_key)
     return result
+
+
+def elements_of(tensor: Tensor) -> Tensor:
+    """The values of a sparse tensor one by one, those of blocks too: (values, dense dimensions ...)."""
+    values = values_of(tensor)
+    return values.flatten(0, 2) if tensor.array.pattern.block else values
 
 
 def is_sparse(value) -> bool:
@@ -170,14 +177,20 @@ def at_pattern(tensor: Tensor, pattern: Pattern) -> Tensor:
         found = tensor.array.pattern
         if found is pattern:
             return values_of(tensor)
-        return _looked_up(found, values_of(tensor), pattern)
+        return _in_blocks(_looked_up(found, elements_of(tensor), pattern), pattern)
     sparse_dims = len(pattern.shape)
     if tuple(tensor.array.shape[:sparse_dims]) != tuple(pattern.shape):
         raise ShapeError(
             f"a tensor of shape {list(tensor.shape)} has no elements at positions of {list(pattern.shape)}"
         )
     rest = tensor.array.shape[sparse_dims:]
-    return tensor.reshape((-1, *rest) if 0 not in tensor.array.shape else (0, *rest)).index_select(0, flat(pattern))
+    rows = tensor.reshape((-1, *rest) if 0 not in tensor.array.shape else (0, *rest))
+    return _in_blocks(rows.index_select(0, flat(pattern)), pattern)
+
+
+def _in_blocks(elements: Tensor, pattern: Pattern) -> Tensor:
+    """Elements as the values of a pattern."""
+    return elements.reshape(-1, *pattern.block, *elements.array.shape[1:]) if pattern.block else elements
 
 
 def _looked_up(pattern: Pattern, values: Tensor, wanted: Pattern) -> Tensor:
@@ -186,7 +199,7 @@ def _looked_up(pattern: Pattern, values: Tensor, wanted: Pattern) -> Tensor:
     count = unique.count
     total = added(values, inverse, count)
     if not count:
-        return ops.zeros((wanted.count, *values.shape[1:]), dtype=values.dtype, device=values.device)
+        return ops.zeros((flat(wanted).shape[0], *values.shape[1:]), dtype=values.dtype, device=values.device)
     positions = flat(unique)
     place = ops.searchsorted(positions, flat(wanted)).clamp_max(count - 1)
     found = total.index_select(0, place)

@@ -171,7 +171,7 @@ class DTensor(Tensor):
         return repr(self)
 
     def __format__(self, specification: str) -> str:
-        return format(repr(self), specification) if self.ndim else super().__format__(specification)
+        return format(self.item() if self.ndim == 0 else repr(self), specification)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         arguments = (type(self), self.array.local, tuple(self.shape), self.device_mesh, self.placements)

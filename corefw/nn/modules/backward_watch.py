@@ -9,6 +9,7 @@ from typing import Any
 from corefw.autograd.function import Function
 from corefw.errors import GradientError
 from corefw.graph.grad_mode import mode
+from corefw.sequences import alike
 from corefw.tensor import Tensor
 
 
@@ -59,7 +60,7 @@ class BackwardWatch:
         if node is None:
             return result
         node.register_prehook(lambda gradients: self._of_outputs(_spread(gradients, watched, len(values)), watched))
-        return passed[0] if one else _alike(result, passed)
+        return passed[0] if one else alike(result, passed)
 
     def _of_outputs(self, gradients: tuple, watched: list[int]) -> tuple:
         for hook, _ in self.pre_hooks:
@@ -124,8 +125,3 @@ def _spread(gradients: tuple, places: list[int], count: int) -> tuple:
     """Gradients of the tensors among some values, with None for the others."""
     found = dict(zip(places, gradients, strict=True))
     return tuple(found.get(i) for i in range(count))
-
-
-def _alike(before: Any, values: tuple) -> Any:
-    """A sequence of the class of another one: a named tuple takes its fields one by one."""
-    return type(before)(*values) if hasattr(before, "_fields") else type(before)(values)

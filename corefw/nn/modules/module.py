@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
+from corefw.dtypes import dtype
 from corefw.graph.grad_mode import no_recording
 from corefw.nn.modules.compiled_calls import CompiledCalls
 from corefw.nn.modules.hooked_calls import HookedCalls
@@ -367,7 +368,16 @@ class Module(PrivateNames, HookedCalls, ModuleState, CompiledCalls):
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Move and convert parameters and buffers; the arguments are those of `Tensor.to`. Integer tensors keep their
-        dtype and complex ones are not made real."""
+        dtype and complex ones are not made real.
+
+        Raises:
+            TypeError: the dtype is neither floating nor complex.
+        """
+        wanted = kwargs.get("dtype", next((a for a in args if isinstance(a, dtype)), None))
+        if wanted is not None and wanted.category < 2:
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={wanted}"
+            )
 
         def convert(tensor: Tensor) -> Tensor:
             moved = tensor.to(*args, **kwargs)

@@ -9,6 +9,7 @@ from corefw import dtypes
 from corefw.devices import device
 from corefw.dispatch.declare import ops
 from corefw.dispatch.registry import dispatch_key_of
+from corefw.sequences import alike
 from corefw.tensor import Tensor
 
 
@@ -34,10 +35,8 @@ def scatter(inputs: Any, target_gpus: Sequence[int | str | device], dim: int = 0
     devices = [as_device(one) for one in target_gpus]
     if isinstance(inputs, Tensor):
         return [part.to(one) for part, one in zip(inputs.chunk(len(devices), dim), devices)]
-    if isinstance(inputs, tuple) and hasattr(inputs, "_fields"):
-        return [type(inputs)(*members) for members in zip(*(scatter(one, devices, dim) for one in inputs))]
     if isinstance(inputs, tuple | list) and inputs:
-        return [type(inputs)(members) for members in zip(*(scatter(one, devices, dim) for one in inputs))]
+        return [alike(inputs, members) for members in zip(*(scatter(one, devices, dim) for one in inputs))]
     if isinstance(inputs, Mapping) and inputs:
         parts = zip(*(scatter(one, devices, dim) for one in inputs.values()))
         return [type(inputs)(zip(inputs, members)) for members in parts]  # type: ignore[call-arg]
@@ -66,5 +65,4 @@ def gather(outputs: Sequence[Any], target_device: int | str | device, dim: int =
         if not all(len(one) == len(first) for one in outputs):
             raise ValueError("All dicts must have the same number of keys")
         return type(first)((name, gather([one[name] for one in outputs], where, dim)) for name in first)  # type: ignore[call-arg]
-    members = [gather(one, where, dim) for one in zip(*outputs)]
-    return type(first)(*members) if hasattr(first, "_fields") else type(first)(members)
+    return alike(first, [gather(one, where, dim) for one in zip(*outputs)])

@@ -56,14 +56,14 @@ class RandomSampler(Sampler[int]):
     ):
         if not isinstance(replacement, bool):
             raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
-        if num_samples is not None and (not isinstance(num_samples, int) or num_samples <= 0):
-            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         self.data_source, self.replacement, self._num_samples, self.generator = (
             data_source,
             replacement,
             num_samples,
             generator,
         )
+        if not isinstance(self.num_samples, int) or self.num_samples <= 0:
+            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={self.num_samples}")
 
     @property
     def num_samples(self) -> int:
