@@ -164,8 +164,8 @@ def _bias(mask, query):
     if mask.dtype is query.dtype:
         return mask
     if mask.dtype is dtypes.bool_:
-        zeros = ops.zeros(mask.shape, dtype=query.dtype, device=query.device)
-        return zeros.masked_fill(mask.logical_not(), -inf)
+        allowed, forbidden = (ops.full((), x, dtype=query.dtype, device=query.device) for x in (0, -inf))
+        return ops.where(mask, allowed, forbidden)
     if mask.dtype is dtypes.float32:
         return mask.to(query.dtype)
     raise DtypeError(
@@ -270,8 +270,10 @@ def _shares_heads(query, key, value) -> bool:
 
 
 def _grouped(query, key, value, mask, is_causal: bool):
-    """The operands as views in which heads that share a key and value are a group, of which these have one; heads of one
-    query each become rows of one head, so that the keys are read once."""
+    """The operands as views: groups of the query's heads that share one of key and value, which has one member there.
+
+    Heads of one query each become rows of one head, so that its keys are read once.
+    """
     heads, rows, width = query.shape[-3:]
     if key.shape[-3] != value.shape[-3]:
         key, value = (x.repeat_interleave(heads // x.shape[-3], -3) for x in (key, value))
