@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from operator import index
 from typing import SupportsIndex, overload
@@ -256,6 +257,7 @@ def infer_size(sizes: Shape, numel: int) -> Shape:
     return sizes
 
 
+@lru_cache(maxsize=1024)
 def view_strides(shape: Shape, strides: Shape, sizes: Shape) -> Shape | None:
     """Strides that show memory of `shape` and `strides` under `sizes` without a copy, or None if there are none.
 

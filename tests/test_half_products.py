@@ -37,6 +37,19 @@ def test_products_are_rounded_once(level, dtype):
 
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("level", LEVELS)
+def test_threads_with_columns_of_their_own_sum_in_the_same_order(level, dtype):
+    for m, k, n in ((257, 1801, 300), (500, 66, 517)):
+        x, weight = random(dtype, m, k), random(dtype, n, k)
+        with torch.backend(level):
+            whole = torch.nn.functional.linear(x, weight)
+            parts = torch.cat([torch.nn.functional.linear(part, weight) for part in x.split(128)])
+            expected = f64(x[::50]) @ f64(weight).T
+            check(whole[::50], expected, np.abs(f64(x[::50])) @ np.abs(f64(weight)).T, dtype)
+        assert torch.equal(whole[: m // 128 * 128], parts[: m // 128 * 128])
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("level", LEVELS)
 def test_what_is_added_and_factors_enter_before_the_rounding(level, dtype):
     a, b, matrix, row = (random(dtype, *shape) for shape in ((3, 20, 70), (3, 70, 40), (3, 20, 40), (40,)))
     for added in (matrix, row, matrix[..., :1], matrix.mT.contiguous().mT):

@@ -113,7 +113,12 @@ def _is_ours(gradient: Tensor) -> bool:
     if gradient.view_info is not None:
         return _is_all_of_ours(gradient.view_info, array)
     base = getattr(array, "base", None)  # who owns the memory, where that is another object
-    return base is None or (getrefcount(base) <= _OWN_HOLDERS[1] and 0 not in array.strides)
+    return base is None or (getrefcount(base) <= _OWN_HOLDERS[1] and _is_owner(base) and 0 not in array.strides)
+
+
+def _is_owner(base) -> bool:
+    """Whether what an array shows is an array with memory of its own, and not what another library lends."""
+    return getattr(base, "base", base) is None
 
 
 def _is_all_of_ours(view: ViewInfo, array) -> bool:
@@ -180,22 +185,38 @@ def accumulate(node: AccumulateGrad, gradient: Tensor, create_graph: bool) -> No
         present.add_(gradient)
 
 
-def _added(node: Node, part_of: Mapping, gradient: Tensor, present: Tensor) -> bool:
-    """Whether the gradient of a view that shows a part was added to what is `present` of its input's, in place."""
+def _are_alike(present: Tensor, gradient: Tensor) -> bool:
+    """Whether both gradients are plain arrays of one device and dtype."""
     dispatch_key = present.dispatch_key
-    if (
-        dispatch_key is not gradient.dispatch_key
-        or dispatch_key.__class__ is LayoutKey
-        or isinstance(dispatch_key.device, LevelDevice)
-        or not _is_ours(present)
-    ):
-        return False
-    part = part_of[dispatch_key][0](present.array, *node.saved[1:])  # what is saved are the shape and the attributes
+    return (
+        dispatch_key is gradient.dispatch_key
+        and dispatch_key.__class__ is not LayoutKey
+        and not isinstance(dispatch_key.device, LevelDevice)
+    )
+
+
+def _was_added(target, gradient: Tensor) -> bool:
+    """Whether a gradient was added to the array `target` in place, which is of its device and dtype."""
     try:
-        run_into(_add.inplace_table[dispatch_key], (part, gradient.array), part)
+        run_into(_add.inplace_table[gradient.dispatch_key], (target, gradient.array), target)
     except (LayoutError, ValueError):
         return False
     return True
+
+
+def _added(node: Node, part_of: Mapping, gradient: Tensor, present: Tensor) -> bool:
+    """Whether the gradient of a view that shows a part was added to what is `present` of its input's, in place."""
+    if not _are_alike(present, gradient) or not _is_ours(present):
+        return False
+    part = part_of[present.dispatch_key][0](present.array, *node.saved[1:])  # saved are the shape and the attributes
+    return _was_added(part, gradient)
+
+
+def _summed(present: Tensor, gradient: Tensor, create_graph: bool) -> Tensor:
+    """The sum of two gradients of one tensor, in the memory of what is `present` if only the engine holds that."""
+    if not create_graph and _are_alike(present, gradient) and _is_ours(present) and _was_added(present.array, gradient):
+        return present
+    return ops.add(present, gradient)
 
 
 def _run_tensor_hooks(hooks: Hooks, gradient: Tensor) -> Tensor:
@@ -344,8 +365,8 @@ def run(
                 if received is None:
                     received = pending[parent] = [None] * parent.outputs
                     heappush(queue, (-parent.sequence, parent))
-                present = received[node.index]
-                received[node.index] = gradient if present is None else ops.add(present, gradient)
+                present, received[node.index] = received[node.index], None  # so that it is not held there
+                received[node.index] = gradient if present is None else _summed(present, gradient, create_graph)
                 received = present = None
                 continue
             if kind is AccumulateGrad:
@@ -387,12 +408,13 @@ def run(
                     pending[only] = carried
                     heappush(queue, (-only.sequence, only))
                     only = carried = None
-                present = pending.get(following)
+                present = pending.pop(following, None)
                 if present is None:
                     pending[following] = g
                     heappush(queue, (-following.sequence, following))
                 else:
-                    pending[following] = ops.add(present, g)
+                    pending[following] = _summed(present, g, create_graph)
+                    present = None
             gradients = g = present = None
     finally:
         mode.running, mode.run = inside

@@ -164,8 +164,8 @@ def _bias(mask, query):
     if mask.dtype is query.dtype:
         return mask
     if mask.dtype is dtypes.bool_:
-        zeros = ops.zeros(mask.shape, dtype=query.dtype, device=query.device)
-        return zeros.masked_fill(mask.logical_not(), -inf)
+        allowed, forbidden = (ops.full((), x, dtype=query.dtype, device=query.device) for x in (0, -inf))
+        return ops.where(mask, allowed, forbidden)
     if mask.dtype is dtypes.float32:
         return mask.to(query.dtype)
     raise DtypeError(
@@ -212,8 +212,10 @@ def scaled_dot_product_attention(
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
             f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead."
         )
-    if enable_gqa:
-        key, value = _shared_heads(query, key), _shared_heads(query, value)
+    if enable_gqa and _shares_heads(query, key, value):
+        grouped = _grouped(query, key, value, attn_mask, is_causal)
+        output = ops.scaled_dot_product_attention(*grouped, dropout_p, is_causal, scale=scale)
+        return output.reshape(*output.shape[: query.ndim - 3], *query.shape[-3:-1], value.shape[-1])
     shapes = [x.array.shape[:-2] for x in (query, key, value)]
     if not shapes[0] == shapes[1] == shapes[2]:
         batch = broadcast(broadcast(shapes[0], shapes[1]), shapes[2])
@@ -251,19 +253,41 @@ def _takes_one_kernel(dispatch_key, dropout_p: float) -> bool:
     raise AttentionKernelError(f"scaled_dot_product_attention: No available kernel. Aborting execution: {why}.")
 
 
-def _shared_heads(query, tensor):
-    """`tensor` with each head repeated for the query's heads that share it."""
-    if query.ndim < 3 or tensor.ndim < 3:
-        raise DimensionError(
-            f"scaled_dot_product_attention: enable_gqa=True wants heads in dimension -3, got {query.ndim} dimensions "
-            f"of query and {tensor.ndim} of key or value"
-        )
-    wanted, found = query.shape[-3], tensor.shape[-3]
-    if found == 0 or wanted % found:
-        raise ShapeError(
-            f"Number of heads in key and value must divide the number of heads in query, got {found} and {wanted}"
-        )
-    return tensor if wanted == found else tensor.repeat_interleave(wanted // found, -3)
+def _shares_heads(query, key, value) -> bool:
+    """Whether several heads of the query share one of key or value; refuses numbers of heads that do not go up."""
+    for tensor in (key, value):
+        if query.ndim < 3 or tensor.ndim < 3:
+            raise DimensionError(
+                f"scaled_dot_product_attention: enable_gqa=True wants heads in dimension -3, got {query.ndim} "
+                f"dimensions of query and {tensor.ndim} of key or value"
+            )
+        wanted, found = query.shape[-3], tensor.shape[-3]
+        if found == 0 or wanted % found:
+            raise ShapeError(
+                f"Number of heads in key and value must divide the number of heads in query, got {found} and {wanted}"
+            )
+    return not query.shape[-3] == key.shape[-3] == value.shape[-3]
+
+
+def _grouped(query, key, value, mask, is_causal: bool):
+    """The operands as views: groups of the query's heads that share one of key and value, which has one member there.
+
+    Heads of one query each become rows of one head, so that its keys are read once.
+    """
+    heads, rows, width = query.shape[-3:]
+    if key.shape[-3] != value.shape[-3]:
+        key, value = (x.repeat_interleave(heads // x.shape[-3], -3) for x in (key, value))
+    groups = key.shape[-3], heads // key.shape[-3]
+    are_rows = rows == 1 and not is_causal
+    query = query.reshape(*query.shape[:-3], *groups, *((width,) if are_rows else (rows, width)))
+    if not are_rows:
+        key, value = key.unsqueeze(-3), value.unsqueeze(-3)
+    if mask is not None and mask.ndim > 2:
+        if mask.shape[-3] == heads:
+            mask = mask.reshape(*mask.shape[:-3], *groups, *mask.shape[-1 if are_rows else -2 :])
+        elif not are_rows:
+            mask = mask.unsqueeze(-3)
+    return query, key, value, mask
 
 
 # -- several heads ----------------------------------------------------------------------------------------------------

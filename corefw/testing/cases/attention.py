@@ -120,8 +120,15 @@ def public_calls(rng, numpy_dtype):
         made.append((tensors, options if bias is None else {"attn_mask": bias}))
         if bias is not None:
             made.append((tensors, {"attn_mask": rng.random(bias.shape) < 0.6}))
-    heads = [rng.normal(size=(2, n, 3, 4)).astype(numpy_dtype) for n in (4, 2, 2)]
-    return [*made, (heads, {"enable_gqa": True})]
+    for queries, options in ((3, {}), (1, {}), (1, {"is_causal": True}), (1, {"scale": 2.0})):
+        shapes = (2, 4, queries, 4), (2, 2, 3, 4), (2, 2, 3, 5)
+        heads = [rng.normal(size=shape).astype(numpy_dtype) for shape in shapes]
+        made.append((heads, {"enable_gqa": True, **options}))
+        for mask in () if options else ((1, 3), (2, 1, queries, 3), (4, queries, 3)):
+            bias = rng.normal(size=mask).astype(numpy_dtype)
+            made.append((heads, {"enable_gqa": True, "attn_mask": bias}))
+    several = [rng.normal(size=(n, 3, 4)).astype(numpy_dtype) for n in (12, 4, 6)]
+    return [*made, (several, {"enable_gqa": True})]
 
 
 def head_calls(rng, numpy_dtype):

@@ -5,6 +5,7 @@
  * Sums of more than one block of k are kept in a scratch, tile by tile. */
 #include "gemm/gemm_packed.h"
 
+#include "core/caches.h"
 #include "core/memory.h"
 #include "core/sizes.h"
 #include "gemm/gemm_blocks.h"
@@ -30,6 +31,7 @@ struct job {
     ssize_t depth, stretch; /* of blocks of k, and of what is multiplied at once */
     char *right;            /* packed panels, or NULL if each part packs its own */
     bool turned, direct;    /* left panels are read where they are */
+    bool apart;             /* each thread has columns of its own, of all rows */
     bool failed, untrue;    /* no memory; put returned false */
 };
 
@@ -94,6 +96,16 @@ static bool put_tile(const struct job *job, ssize_t row, ssize_t column, int row
     return job->with->put(job->result, column, row, columns, rows, sums);
 }
 
+/* Ask for lines of the right panel from `column` on, elements l to l + k of them: the t-th of `tiles` parts. */
+static void ask(const struct job *job, ssize_t column, int lines, ssize_t l, ssize_t k, ssize_t t, ssize_t tiles) {
+    enum { LINE = 64 };
+    const struct product *p = job->product;
+    for (ssize_t i = lines * t / tiles; i < lines * (t + 1) / tiles; i++) {
+        const char *line = (const char *)p->b + ((column + i) * p->b_column + l) * job->with->size;
+        for (ssize_t at = 0; at < k * job->with->size; at += LINE) __builtin_prefetch(line + at, 0, 2);
+    }
+}
+
 /* The rows and columns of c that begin at (row, column), on this thread alone. */
 static bool multiply_part(struct job *job, ssize_t row, ssize_t m, ssize_t column, ssize_t n) {
     const struct product *p = job->product;
@@ -102,6 +114,8 @@ static bool multiply_part(struct job *job, ssize_t row, ssize_t m, ssize_t colum
     ssize_t height = job->direct ? e->rows : block_of(m, e->rows, e->least_rows), tiles = parts_of(m, height);
     ssize_t left_panel = job->depth / e->unit * e->left_bytes, own = job->depth / e->unit * e->right_bytes;
     bool at_once = p->k <= job->stretch; /* so that sums need not be kept */
+    bool asks = e->asks && !job->right && p->b_row == 1;
+    ssize_t early = tiles / 4 * 3; /* of the tiles: what is asked for beside them would be gone before it is packed */
     ssize_t kept = at_once ? 1 : blocks < 2 ? tiles : size_times(tiles, parts_of(n, e->columns));
     char *left = allocate_items(size_plus(tiles * left_panel + own, size_times(kept, tile * 4)), 1);
     if (!left) return false;
@@ -119,7 +133,7 @@ static bool multiply_part(struct job *job, ssize_t row, ssize_t m, ssize_t colum
                              left + t * left_panel + at / e->unit * e->left_bytes);
         int32_t *sums = scratch;
         for (ssize_t j = column; j < column + n; j += e->columns) {
-            int across = (int)smaller(column + n - j, e->columns);
+            int across = (int)smaller(column + n - j, e->columns), asked = (int)smaller(column + n - j - across, e->columns);
             if (!job->right) pack_panel(job, j, l, k, panel);
             const char *right = job->right ? panel_of(job, j) + l / e->unit * e->right_bytes : panel;
             for (ssize_t near = 0; near == 0 || near < k; near += job->stretch) {
@@ -128,6 +142,7 @@ static bool multiply_part(struct job *job, ssize_t row, ssize_t m, ssize_t colum
                 const char *next = goes_on ? right + ahead : right;
                 for (ssize_t t = 0; t < tiles; t++) {
                     int down = (int)smaller(m - t * height, height);
+                    if (asks && t >= early) ask(job, j + across, asked, l + near, step, t - early, tiles - early);
                     int32_t *sum = at_once ? sums : sums + t * tile;
                     const char *from = t < whole ? a + (t * height * p->a_row + near) * e->size
                                                  : left + t * left_panel + near / e->unit * e->left_bytes;
@@ -156,6 +171,17 @@ static void multiply_parts(void *context, ssize_t begin, ssize_t end) {
     }
 }
 
+/* The depth of blocks of which the left panels of all rows stay in the second-level cache, beside a right panel and its
+ * lines, if threads shall have columns of their own, else 0: the left factor is packed for each of them, short blocks read
+ * sums more often, and long rows of the result leave the cache line by line. */
+static ssize_t depth_apart(const struct product *p, const struct engine *e) {
+    enum { LONG_ROWS = 16 };
+    if (!e->asks || p->b_row != 1 || p->m <= BLOCK_ROWS) return 0;
+    if (p->n < (thread_count() - 1) * p->m || p->n > LONG_ROWS * p->m) return 0;
+    ssize_t most = second_cache() / 16 * 13 / (e->left_bytes / e->rows * p->m) * e->unit;
+    return most < smaller(p->k, e->depth / 4 * 3) ? 0 : smaller(most, e->depth);
+}
+
 /* Cut the product into parts: of a block's rows, or of fewer, so that nothing is packed twice, or of columns if there
  * are few rows, about two for each thread. */
 static void cut(struct job *job) {
@@ -163,9 +189,10 @@ static void cut(struct job *job) {
     const struct engine *e = job->with;
     ssize_t threads = thread_count(), worth = larger(p->m * job->columns * p->k / PART_WORK, 1);
     ssize_t wanted = threads == 1 ? 1 : smaller(2 * threads, worth), down = parts_of(p->m, BLOCK_ROWS), across = 1;
+    if (job->apart) down = 1, wanted = smaller(wanted, threads);
     if (job->direct) down = larger(down, smaller(wanted, parts_of(p->m, e->rows)));
     if (down > threads && down < 4 * threads) down = parts_of(down, threads) * threads;
-    if (4 * p->m >= job->columns) down = larger(down, smaller(smaller(threads, worth), p->m / e->rows));
+    if (!job->apart && 4 * p->m >= job->columns) down = larger(down, smaller(smaller(threads, worth), p->m / e->rows));
     if (down < threads) across = larger(smaller(wanted / down, job->columns / (2 * e->columns)), 1);
     job->part_rows = block_of(p->m, parts_of(p->m, down), e->least_rows);
     job->part_columns = block_of(job->columns, parts_of(job->columns, across), e->columns);
@@ -179,7 +206,9 @@ bool multiply_packed(const struct product *result, const struct engine *e) {
     job.turned = e->direct && result->b_row == 1 && 4 * result->m * result->n < (result->n - result->m) * result->k;
     if (job.turned) job.product = &other;
     const struct product *p = job.product;
-    job.depth = p->k ? block_of(p->k, e->depth, e->unit) : e->unit;
+    ssize_t apart = depth_apart(p, e);
+    job.apart = apart > 0;
+    job.depth = p->k ? block_of(p->k, apart ? apart : e->depth, e->unit) : e->unit;
     job.stretch = block_of(job.depth, e->stretch, e->unit);
     job.direct = e->direct && p->a_row != 0 && p->a_column == 1 && p->n <= FEW_PANELS * e->columns;
     ssize_t right_panel = size_times(parts_of(p->k, e->unit), e->right_bytes);

@@ -29,6 +29,9 @@ struct engine {
      * `next` is what will be read later, and may be asked for. */
     void (*multiply)(ssize_t k, const void *left, ssize_t line, const void *right, int rows, int columns, bool more,
                      void *sums, const void *next);
+    /* Whether a thread asks for the lines of its next right panel while it multiplies, where they are contiguous along k, and
+     * packs columns of its own if so many rows' left panels stay in its cache. */
+    bool asks;
     /* Whether tiles are square, and rows of the left factor that are contiguous along k, `line` bytes apart, need no
      * packing: then few rows of c are computed as columns of its transpose. */
     bool direct;

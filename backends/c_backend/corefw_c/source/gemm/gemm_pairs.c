@@ -26,7 +26,7 @@ static bool put(const struct product *p, ssize_t row, ssize_t column, int rows, 
 const struct engine bf16_pairs = {
     .rows = TILE_ROWS, .least_rows = 2, .columns = MOST_COLUMNS, .unit = 2, .depth = 1024, .stretch = 1024, .size = 2,
     .left_bytes = TILE_ROWS * sizeof(uint32_t), .right_bytes = MOST_COLUMNS * sizeof(uint32_t), .width = MOST_COLUMNS,
-    .pack_left = pack_left_16, .pack_right = pack_right_16, .multiply = multiply_16, .put = put,
+    .pack_left = pack_left_16, .pack_right = pack_right_16, .multiply = multiply_16, .put = put, .asks = true,
 };
 
 bool multiply_bf16_by_pairs(const struct product *p) {
