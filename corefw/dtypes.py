@@ -92,7 +92,7 @@ ALL = (
     *(float16, bfloat16, float32, float64, complex64, complex128),
 )
 _BY_NAME = {d.name: d for d in (*ALL, *_BYTES, complex32, qint8)}
-_BY_NUMPY = {d.numpy: d for d in ALL}
+BY_NUMPY = {d.numpy: d for d in ALL}
 _BY_PYTHON = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 
@@ -107,10 +107,10 @@ def of_numpy(numpy_dtype) -> dtype:
     >>> of_numpy("int32")
     torch.int32
     """
-    found = _BY_NUMPY.get(numpy_dtype)
+    found = BY_NUMPY.get(numpy_dtype)
     if found is None:
         numpy_dtype = np.dtype(numpy_dtype)
-        found = _BY_NUMPY.get(numpy_dtype)
+        found = BY_NUMPY.get(numpy_dtype)
     if found is None:
         held = ", ".join(d.name for d in ALL)
         raise TypeError(

@@ -35,6 +35,8 @@ class InferenceCount(int):
         return +self
 
 
+#: the second number of memory that may be changed without being counted
+EXPOSED = -1
 _UNCOUNTED = InferenceCount()
 
 
@@ -46,7 +48,7 @@ def fresh_version() -> list[int]:
 def expose(version: list[int]) -> None:
     """Note that the memory may be changed without being counted from now on: `data` or another library shows it."""
     if len(version) == 1:
-        version.append(-1)
+        version.append(EXPOSED)
 
 
 class ConjugateCount(int):

@@ -77,6 +77,9 @@ SIGNIFICAND = {dtypes.float16: 11, dtypes.bfloat16: 8, dtypes.float32: 24, dtype
 
 def check_bounds(low: int, high: int, d: dtype) -> None:
     """Refuse a range of integers that is empty or that the dtype does not hold."""
+    limits = INTEGER_LIMITS.get(d)
+    if limits is not None and limits[0] <= low < high <= limits[1]:
+        return
     if low >= high:
         raise ArgumentError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if d.is_complex:
