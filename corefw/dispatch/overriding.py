@@ -147,24 +147,38 @@ def plain(function: FunctionType) -> FunctionType:
     if code is None:
         return function
     scope = function.__globals__
-    if code.co_name == "_stub":
-        scope["BUILD"]()  # gives the function its code, in the place of the one that answers
-        code = dressed[function] = function.__code__
-        _dress(function)
+    if _is_stub(code):
+        scope["BUILD"]()
+        code = dressed[function]
     found = FunctionType(code, scope, function.__name__, function.__defaults__, function.__closure__)
     found.__kwdefaults__ = function.__kwdefaults__
     _plain[function] = found
     return found
 
 
+def _is_stub(code: CodeType) -> bool:
+    """Whether a function with this code compiles itself when it is called for the first time."""
+    return code.co_name == "_stub"
+
+
+def put_code(function: FunctionType, code: CodeType) -> None:
+    """Give a function that was a stub its own code; who answers its calls still does."""
+    with _lock:
+        if function in dressed:
+            dressed[function] = code
+        else:
+            function.__code__ = code
+            _dress(function)
+
+
 def stand_in(answers: dict[FunctionType, Answer]) -> None:
-    """Let calls of functions be answered by others from now on, until `stand_down`."""
+    """Let calls of functions be answered by others from now on, until `stand_down`. Those that nobody has called yet
+    follow when they get their code."""
     with _lock:
         stand_ins.update(answers)
-        for function, answer in answers.items():
-            if function not in _askers:
-                dressed[function] = function.__code__
-                function.__code__ = _answering_code(function, answer)
+        for function in answers:
+            if function not in _askers and not _is_stub(function.__code__):
+                _dress(function)
 
 
 def stand_down(answers: dict[FunctionType, Answer]) -> None:
@@ -172,7 +186,7 @@ def stand_down(answers: dict[FunctionType, Answer]) -> None:
     with _lock:
         for function in answers:
             del stand_ins[function]
-            if function not in _askers:
+            if function not in _askers and function in dressed:
                 function.__code__ = dressed.pop(function)
 
 
