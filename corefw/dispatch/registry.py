@@ -99,6 +99,11 @@ class Registry:
                 self.own_methods[owner, name] = own = vars(owner)[name]
                 setattr(owner, name, make(own))
 
+    def own(self, thing: Any) -> Any:
+        """The frontend's own, whose signature can be read, of what may be a backend's method or function."""
+        places = self.own_methods.items()
+        return next((own for (owner, name), own in places if vars(owner)[name] is thing), thing)
+
     def _drop_unknown(self, backend: Backend) -> tuple[str, ...]:
         """Take from a backend the kernels of ops that are not declared here, such as a newer corefw's; their names."""
         unknown = {k.op for kernels in backend.kernels.values() for k in kernels} - self.declared.keys()

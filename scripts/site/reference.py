@@ -85,7 +85,7 @@ def _op_of_method(name: str) -> Op | None:
 
 def _signature(thing: Callable) -> str:
     try:
-        text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))  # annotations are strings
+        text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(registry.own(thing))))  # annotations are strings
         return textwrap.shorten(text.removesuffix(" -> None"), 400, placeholder=" ...)")
     except (TypeError, ValueError):
         return "(...)"
