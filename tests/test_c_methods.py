@@ -91,8 +91,8 @@ def test_methods(name, tensor):
 @pytest.mark.filterwarnings("ignore:The .grad attribute")
 def test_attributes(name, tensor):
     tensor = TENSORS[tensor]()
-    found, expected = (outcome(lambda: each[name].__get__(tensor)) for each in (vars(Tensor), {name: own(Tensor, name)}))
-    assert same(found, expected)
+    found = outcome(lambda: vars(Tensor)[name].__get__(tensor))
+    assert same(found, outcome(lambda: own(Tensor, name).__get__(tensor)))
 
 
 @pytest.mark.parametrize("name", ["size", "stride"])
@@ -271,16 +271,25 @@ def test_other_engines_draw_themselves():
 
 
 # -- functions that make tensors --------------------------------------------------------------------------------------
-@pytest.mark.parametrize("given", [
-    ((2, 3), {}, None, None, None, False), ((2,), None, corefw.int64, None, None, False), (((2, 3),), {}, None, None, None, False),
-    ((), {"size": (2,)}, None, None, None, False), ((-1,), {}, None, None, None, False), ((2.0,), {}, None, None, None, False),
-    ((2,), {}, float, None, None, False), ((2,), {}, None, "meta", None, False), ((2,), {}, None, None, corefw.strided, True),
-    ((True,), {}, None, None, None, False), ((2,), {"other": 1}, None, None, None, False), ((1 << 70,), {}, None, None, None, False),
-])  # fmt: skip
-def test_sizes_and_targets(given):
-    first, second = copy.copy(given[1]), copy.copy(given[1])
-    found = outcome(lambda: factories.size_and_target("f", given[0], first, *given[2:]))
-    assert found == outcome(lambda: own(factories, "size_and_target")("f", given[0], second, *given[2:]))
+SIZES = [(2, 3), (2,), ((2, 3),), (), (-1,), (2.0,), (True,), (1 << 70,), (0,), Size((2, 3))]
+OPTIONS = [
+    (None,) * 3,
+    (corefw.int64, None, None),
+    (float, None, None),
+    (None, "meta", None),
+    (None, None, corefw.strided),
+]
+
+
+@pytest.mark.parametrize("named", [None, {}, {"size": (2,)}, {"other": 1}])
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("sizes", SIZES)
+def test_sizes_and_targets(sizes, options, named):
+    found, expected = (
+        outcome(lambda: function("f", sizes, copy.copy(named), *options, False))  # noqa: B023  (called at once)
+        for function in (factories.size_and_target, own(factories, "size_and_target"))
+    )
+    assert found == expected
 
 
 def test_defaults_are_heeded():

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from corefw import dtypes
-from corefw.declarations._shared.batching import from_the_end, sized
 from corefw.declarations._shared import factories
+from corefw.declarations._shared.batching import from_the_end, sized
 from corefw.declarations._shared.factories import (
     Ints,
     checked_strides,

@@ -6,6 +6,7 @@ Tensors have any shapes that broadcast; a Python number may stand for every tens
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from corefw import dtypes
 from corefw.dispatch.batching.calls import elementwise

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from corefw import dtypes
+from corefw.declarations._shared import factories
 from corefw.declarations._shared.batching import differ, drawn, example_dims, full, the_same
 from corefw.declarations._shared.drawing import (
     MISSING,
@@ -16,7 +17,6 @@ from corefw.declarations._shared.drawing import (
     integer_argument,
     refusal,
 )
-from corefw.declarations._shared import factories
 from corefw.declarations._shared.factories import (
     ArgumentError,
     Ints,

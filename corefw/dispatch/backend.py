@@ -58,8 +58,8 @@ class Backend:
     are only like one of them are told; ``executor`` makes the function that runs a plan of calls (`corefw.compile`),
     None if Python is to make one call after the other; ``fuse`` gives the kernel of several ops in one, or None where
     there is none; ``patterns`` the kernels of ops that follow each other; ``methods`` of the frontend's classes, and
-    functions, that do the same as its own in fewer steps, and call these for what they do not take; ``api`` the interface version it was written
-    for.
+    functions, that do what its own do in fewer steps, and call these for what they do not take; ``api`` the interface
+    version it was written for.
     """
 
     name: str

@@ -27,7 +27,8 @@ DEFAULT_SEED = 67280421310721  # PyTorch's, before anything is seeded
 
 # 32-bit words per value: one per real number, two where the dtype has 53 bits; of some kinds always two.
 _DTYPE_WORDS = {d: (2 if d.to_real() is float64 else 1) * (2 if d.is_complex else 1) for d in ALL}
-_WORDS = defaultdict(lambda: _DTYPE_WORDS, dict.fromkeys(("integers_at", "geometric_at", "permutation_at"), dict.fromkeys(ALL, 2)))
+_TWO_WORDS = dict.fromkeys(ALL, 2)
+_WORDS = defaultdict(lambda: _DTYPE_WORDS, dict.fromkeys(("integers_at", "geometric_at", "permutation_at"), _TWO_WORDS))
 _ORDER_WORDS = 2  # of a place in a permutation, and of a choice
 
 

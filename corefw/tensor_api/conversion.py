@@ -139,8 +139,8 @@ def to(self, *arguments, **named) -> Tensor:
 
 
 def _usual_key(dispatch_key: DispatchKey, device=None, dtype=None) -> DispatchKey | None:
-    """The dispatch key of a device, or what it is called, and a dtype; missing ones are those of `dispatch_key`. None for
-    what is no such thing."""
+    """The dispatch key of a device, or of the one with a name, and a dtype; missing ones are those of `dispatch_key`.
+    None for what is no such thing."""
     if device is None:
         device = dispatch_key.device
     elif device.__class__ is str:

@@ -50,7 +50,7 @@ def _drawing(kind: str) -> tuple:
 
 
 def _documentation(owner, own) -> bytes:
-    """The text of which Python's `inspect` makes a signature, where the defaults can be written in it, and a docstring."""
+    """A text of which Python's `inspect` makes a signature, where defaults can be written in it, and a docstring."""
     head = ""
     if isinstance(owner, type) and callable(own):
         _, *parameters = signature(own).parameters.values()
