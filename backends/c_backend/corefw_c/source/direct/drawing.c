@@ -63,36 +63,47 @@ static bool take(PyObject *self, uint64_t n, PyObject *words, PyObject *device, 
 }
 
 /* -- numbers -- */
-/* What draws a kind of numbers at a dispatch key. */
+/* What draws a kind of numbers at a dispatch key, by entries of tables, which modes empty. */
 struct drawing {
-    PyObject *function, *kernel, *into, *key, *class, *words, *device, *dtype;
+    PyObject *function, *entry, *into, *kernel, *key, *class, *words, *device, *dtype;
 };
 
-/* Find it; false for what has no entries yet, or is no ordinary key. */
+/* Find it, to be given to `draw` or `forget`; false for what has no entries yet, or is no ordinary key. */
 static bool find(PyObject *kind, PyObject *key, struct drawing *d) {
     PyObject *ways = PyDict_GetItem(frontend.kinds, kind);
     if (!ways || (PyObject *)Py_TYPE(key) != frontend.dispatch_key) return false;
     PyObject *type = seen(&slots.dtype, key), *entry = PyDict_GetItem(PyTuple_GetItem(ways, 1), key);
     if (!type || !entry) return false;
-    d->function = PyTuple_GetItem(ways, 0), d->into = PyDict_GetItem(PyTuple_GetItem(ways, 2), key);
+    d->function = PyTuple_GetItem(ways, 0), d->entry = entry;
+    d->into = PyDict_GetItem(PyTuple_GetItem(ways, 2), key);
     d->kernel = PyTuple_GetItem(entry, 0), d->key = PyTuple_GetItem(entry, 1), d->class = PyTuple_GetItem(entry, 2);
     d->words = PyDict_GetItem(PyTuple_GetItem(ways, 3), type);
     d->device = seen(&slots.device, key), d->dtype = seen(&slots.numpy, type);
-    return d->words && d->device && d->dtype;
+    if (!d->words || !d->device || !d->dtype) return false;
+    Py_INCREF(d->entry);
+    Py_XINCREF(d->into);
+    return true;
+}
+
+static void forget(struct drawing *d) {
+    Py_DECREF(d->entry);
+    Py_XDECREF(d->into);
 }
 
 /* The numbers of `size`, which has `n` elements, as a new tensor or, `over` a tensor, as itself. */
-static PyObject *draw(PyObject *self, const struct drawing *d, PyObject *key, PyObject *size, uint64_t n,
+static PyObject *draw(PyObject *self, struct drawing *d, PyObject *key, PyObject *size, uint64_t n,
                       PyObject *parameters, PyObject *over) {
     PyObject *seed = NULL, *offset = NULL, *all[6 + MOST_PARAMETERS], *found = NULL;
     size_t count = 0;
-    if (!take(self, n, d->words, d->device, &seed, &offset)) return NULL;
+    if (!take(self, n, d->words, d->device, &seed, &offset)) return forget(d), NULL;
     all[count++] = key, all[count++] = size, all[count++] = seed, all[count++] = offset;
     for (Py_ssize_t i = 0; parameters && i < PyTuple_Size(parameters); i++) all[count++] = PyTuple_GetItem(parameters, i);
     all[count++] = d->dtype;
     if (over) {
-        all[count] = seen(&slots.array, over);
-        PyObject *made = PyObject_Vectorcall(d->into, all + 1, count - 1, frontend.out);
+        PyObject *target = value_of(&slots.array, over), *made = NULL;
+        all[count] = target;
+        if (target) made = PyObject_Vectorcall(d->into, all + 1, count - 1, frontend.out);
+        Py_XDECREF(target);
         if (made) Py_INCREF(found = over);
         Py_XDECREF(made);
     } else {
@@ -107,6 +118,7 @@ static PyObject *draw(PyObject *self, const struct drawing *d, PyObject *key, Py
     }
     Py_DECREF(seed);
     Py_DECREF(offset);
+    forget(d);
     return found;
 }
 
@@ -168,15 +180,16 @@ static PyObject *fill(PyObject *self, PyObject *kind, PyObject *tensor, PyObject
     struct drawing d;
     array a = (PyObject *)Py_TYPE(self) == frontend.generator && is_usual() ? array_of(tensor) : NULL;
     PyObject *key = a && is_free(tensor) ? seen(&slots.key, tensor) : NULL;
-    if (!key || !are_parameters(parameters) || !find(kind, key, &d) || !d.into) return NULL;
-    PyObject *size = PyTuple_New(a->ndim), *found = NULL;
+    if (!key || !are_parameters(parameters) || !find(kind, key, &d)) return let_go(a), NULL;
+    PyObject *size = d.into ? PyTuple_New(a->ndim) : NULL, *found = NULL;
     for (int i = 0; size && i < a->ndim; i++) {
         PyObject *n = PyLong_FromSsize_t(a->shape[i]);
         if (!n || PyTuple_SetItem(size, i, n)) Py_CLEAR(size);
     }
-    if (!size) PyErr_Clear();
-    else if (count_change(tensor)) found = draw(self, &d, key, size, (uint64_t)count_of(a), parameters, tensor);
+    if (size && count_change(tensor)) found = draw(self, &d, key, size, (uint64_t)count_of(a), parameters, tensor);
+    else PyErr_Clear(), forget(&d);
     Py_XDECREF(size);
+    let_go(a);
     return found;
 }
 

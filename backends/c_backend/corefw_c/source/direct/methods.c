@@ -35,6 +35,7 @@ PyObject *call_own(int i, PyObject *self, PyObject *const *given, Py_ssize_t cou
     static PyObject *name(PyObject *self, PyObject *const *given, Py_ssize_t count, PyObject *names) {        \
         array a = count || names ? NULL : array_of(self);                                                     \
         PyObject *found = a ? (value) : NULL;                                                                 \
+        let_go(a);                                                                                            \
         return found || PyErr_Occurred() ? found : call_own(number, self, given, count, names);               \
     }
 
@@ -88,23 +89,28 @@ OF_ARRAY(all_strides, STRIDE, strides_of(a))
 static PyObject *size(PyObject *self, PyObject *const *given, Py_ssize_t count, PyObject *names) {
     array a = array_of(self);
     long long dim;
-    if (dimension(a, given, count, names, &dim)) return PyLong_FromSsize_t(a->shape[dim]);
-    return whole_size(self, given, count, names);
+    PyObject *found = dimension(a, given, count, names, &dim) ? PyLong_FromSsize_t(a->shape[dim]) : NULL;
+    let_go(a);
+    return found ? found : whole_size(self, given, count, names);
 }
 
 static PyObject *stride(PyObject *self, PyObject *const *given, Py_ssize_t count, PyObject *names) {
     array a = array_of(self);
     long long dim;
     ssize_t bytes = a ? (ssize_t)size_of(dtype_of(a)) : 0;
+    PyObject *found = NULL;
     if (bytes && count_of(a) && dimension(a, given, count, names, &dim))
-        return PyLong_FromSsize_t(a->strides[dim] / bytes);
-    return all_strides(self, given, count, names);
+        found = PyLong_FromSsize_t(a->strides[dim] / bytes);
+    let_go(a);
+    return found ? found : all_strides(self, given, count, names);
 }
 
 /* An op: while modes answer for ops, its own is asked. */
 static PyObject *contiguous(PyObject *self, PyObject *const *given, Py_ssize_t count, PyObject *names) {
     array a = count || names || !ops_are_themselves() ? NULL : array_of(self);
-    if (!a || !is_dense(a)) return call_own(CONTIGUOUS, self, given, count, names);
+    bool dense = a && is_dense(a);
+    let_go(a);
+    if (!dense) return call_own(CONTIGUOUS, self, given, count, names);
     Py_INCREF(self);
     return self;
 }
@@ -154,13 +160,17 @@ static int set_own_value(PyObject *self, PyObject *value, void *own) {
 
 static PyObject *shape(PyObject *self, void *own) {
     array a = array_of(self);
-    return a ? size_of_array(a) : own_value(self, own);
+    PyObject *found = a ? size_of_array(a) : own_value(self, own);
+    let_go(a);
+    return found;
 }
 
 static PyObject *nbytes(PyObject *self, void *own) {
     array a = array_of(self);
     ssize_t size = a ? (ssize_t)size_of(dtype_of(a)) : 0;
-    return size ? PyLong_FromSsize_t(count_of(a) * size) : own_value(self, own);
+    PyObject *found = size ? PyLong_FromSsize_t(count_of(a) * size) : own_value(self, own);
+    let_go(a);
+    return found;
 }
 
 /* Whether a tensor is on a device of this type. */

@@ -45,7 +45,7 @@ static inline PyObject *value_of(const struct slot *s, PyObject *object) {
     return found;
 }
 
-/* The same, of which the object keeps the only reference that is needed while Python's lock is held. */
+/* The same, to which the object keeps the reference: for as long as nothing of Python's runs, a collection of garbage included. */
 static inline PyObject *seen(const struct slot *s, PyObject *object) {
     PyObject *found = value_of(s, object);
     Py_XDECREF(found);
@@ -61,11 +61,14 @@ static inline bool is_tensor(PyObject *object) {
     return found ? found == slots.array.descriptor : (PyErr_Clear(), false);
 }
 
-/* The array of a tensor; NULL if it is none of NumPy's. */
+/* The array of a tensor, a new reference; NULL if it is none of NumPy's. */
 static inline array array_of(PyObject *tensor) {
-    PyObject *found = is_tensor(tensor) ? seen(&slots.array, tensor) : NULL;
-    return found && is_array(found) ? as_array(found) : NULL;
+    PyObject *found = is_tensor(tensor) ? value_of(&slots.array, tensor) : NULL;
+    if (found && !is_array(found)) Py_CLEAR(found);
+    return found ? as_array(found) : NULL;
 }
+
+static inline void let_go(array a) { Py_XDECREF((PyObject *)a); }
 
 /* Whether another call may explain what was raised, if anything was, which is no error any more then. */
 static inline bool is_forgiven(void) {
