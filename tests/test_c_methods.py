@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import sys
 import threading
 
 import pytest
@@ -196,6 +197,23 @@ def test_draws(name, monkeypatch):
         drawn, expected = DRAWN[name](first), by_own(monkeypatch, lambda: DRAWN[name](second))
         assert drawn.dtype is expected.dtype and drawn.shape == expected.shape and drawn.equal(expected)
         assert drawn._version == expected._version and first.get_offset() == second.get_offset()
+
+
+@pytest.mark.parametrize("draw", [
+    lambda: corefw.rand(3), lambda: corefw.randperm(3), lambda: corefw.zeros(2).uniform_(),
+    lambda: corefw.zeros(2).normal_(0, 2), lambda: corefw.zeros(3).exponential_(), lambda: Generator().take(1),
+])  # fmt: skip
+def test_no_method_in_python_runs(draw):
+    """Neither before nor after a vmap."""
+    corefw.func.vmap(lambda x: x + corefw.rand(1), randomness="different")(corefw.ones(2))
+    draw()
+    called: list[str] = []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        draw()
+    finally:
+        sys.setprofile(None)
+    assert not {"draw", "take", "fill", "permutation", "uniform_", "normal_", "size_and_target"} & {*called}
 
 
 FILLED = {

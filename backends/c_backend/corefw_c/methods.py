@@ -7,7 +7,7 @@ from corefw.declarations._shared import factories
 from corefw.devices import DispatchKey, default, device
 from corefw.dispatch import overriding, random_generator
 from corefw.dispatch.backend import Methods
-from corefw.dispatch.batching.arrays import LevelDevice
+from corefw.dispatch.batching.arrays import LevelDevice, levels
 from corefw.dispatch.registry import ops
 from corefw.dtypes import Default, dtype
 from corefw.graph.grad_mode import mode
@@ -36,10 +36,10 @@ def _frontend() -> tuple:
     copy = ops.copy.op.inplace_function
     return (
         *(Tensor, DispatchKey, random_generator.Generator, Size, AccumulateGrad),
-        *(LevelDevice.made, inferring, overriding.dressed),
+        *(LevelDevice.made, inferring, overriding.dressed, levels),
         *(kinds, "uniform_at", "normal_at", "exponential_at", "permutation_at", copy),
         *(random_generator.defaults, mode, default, Default, type(threading.Lock()).locked),
-        *("array", "_grad", "take", "recording", "device", "dtype", "empty", ("out",)),
+        *("array", "_grad", "take", "recording", "device", "dtype", "empty", "running", ("out",)),
         *(device, dtype),
     )
 

@@ -6,8 +6,20 @@
 enum { MOST_PARAMETERS = 4 };
 
 /* -- the stream -- */
-/* Whether vmaps are used, which draw for several examples, or tensors are made that nobody follows. */
-static bool is_usual(void) { return !PyDict_Size(frontend.levels) && !PySet_Size(frontend.inferring); }
+/* Whether no vmap is running, which draws for several examples. */
+static bool is_outside(void) {
+    if (!PyDict_Size(frontend.levels)) return true;
+    PyObject *running = PyObject_GetAttr(frontend.depths, frontend.names.running);
+    bool outside = running && !PyDict_Size(running);
+    Py_XDECREF(running);
+    PyErr_Clear();
+    return outside;
+}
+
+/* Whether it is so, and tensors are made whose changes are counted. */
+static bool is_usual(void) { return is_outside() && !PySet_Size(frontend.inferring); }
+
+static bool is_device(PyObject *object) { return Py_TYPE(object) == frontend.device; }
 
 /* Reserve the next blocks of the stream: seed and number of the first one, new references. False if another thread is at it,
  * or the state is no number of C, as while a graph is captured. */
@@ -34,7 +46,8 @@ PyObject *take_numbers(PyObject *self, PyObject *const *given, Py_ssize_t count,
     long long n = 0, words = 4;
     uint64_t all;
     bool usual = !names && count >= 1 && count <= 3 && (PyObject *)Py_TYPE(self) == frontend.generator &&
-                 !PyDict_Size(frontend.levels) && as_integer(given[0], &n) && (count < 2 || as_integer(given[1], &words));
+                 (count < 3 || given[2] == Py_None || is_device(given[2])) && is_outside() &&
+                 as_integer(given[0], &n) && (count < 2 || as_integer(given[1], &words));
     PyObject *seed, *offset;
     if (!usual || n < 0 || words < 0 || __builtin_mul_overflow((uint64_t)n, (uint64_t)words, &all) ||
         all > UINT64_MAX - 3 || !reserve(self, (all + 3) / 4, &seed, &offset))
@@ -65,7 +78,7 @@ static bool take(PyObject *self, uint64_t n, PyObject *words, PyObject *device, 
 /* -- numbers -- */
 /* What draws a kind of numbers at a dispatch key, by entries of tables, which modes empty. */
 struct drawing {
-    PyObject *function, *entry, *into, *kernel, *key, *class, *words, *device, *dtype;
+    PyObject *function, *table, *entry, *into, *kernel, *key, *class, *words, *device, *dtype;
 };
 
 /* Find it, to be given to `draw` or `forget`; false for what has no entries yet, or is no ordinary key. */
@@ -75,13 +88,12 @@ static bool find(PyObject *kind, PyObject *key, struct drawing *d) {
     PyObject *type = seen(&slots.dtype, key), *entry = PyDict_GetItem(PyTuple_GetItem(ways, 1), key);
     if (!type || !entry) return false;
     d->function = PyTuple_GetItem(ways, 0), d->entry = entry;
-    d->into = PyDict_GetItem(PyTuple_GetItem(ways, 2), key);
+    d->table = PyTuple_GetItem(ways, 2), d->into = NULL;
     d->kernel = PyTuple_GetItem(entry, 0), d->key = PyTuple_GetItem(entry, 1), d->class = PyTuple_GetItem(entry, 2);
     d->words = PyDict_GetItem(PyTuple_GetItem(ways, 3), type);
     d->device = seen(&slots.device, key), d->dtype = seen(&slots.numpy, type);
-    if (!d->words || !d->device || !d->dtype) return false;
+    if (!d->words || !d->device || !is_device(d->device) || !d->dtype) return false;
     Py_INCREF(d->entry);
-    Py_XINCREF(d->into);
     return true;
 }
 
@@ -181,6 +193,7 @@ static PyObject *fill(PyObject *self, PyObject *kind, PyObject *tensor, PyObject
     array a = (PyObject *)Py_TYPE(self) == frontend.generator && is_usual() ? array_of(tensor) : NULL;
     PyObject *key = a && is_free(tensor) ? seen(&slots.key, tensor) : NULL;
     if (!key || !are_parameters(parameters) || !find(kind, key, &d)) return let_go(a), NULL;
+    d.into = PyObject_GetItem(d.table, key); /* found on first use */
     PyObject *size = d.into ? PyTuple_New(a->ndim) : NULL, *found = NULL;
     for (int i = 0; size && i < a->ndim; i++) {
         PyObject *n = PyLong_FromSsize_t(a->shape[i]);

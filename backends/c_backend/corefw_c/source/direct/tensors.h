@@ -13,7 +13,8 @@ struct slot {
 /* What C knows of the frontend, in the order in which Python gives it (`corefw_c/methods.py`). */
 struct frontend {
     PyObject *tensor, *dispatch_key, *generator, *size, *accumulation; /* classes */
-    PyObject *levels, *inferring, *dressed;  /* what is empty while vmap, inference and modes are not in use */
+    PyObject *levels, *inferring, *dressed;  /* what is empty before any vmap, outside of inference, and of modes */
+    PyObject *depths;                        /* the thread's vmaps that are running */
     PyObject *kinds;                         /* {kind of numbers: (function, table, in-place table, words)} */
     PyObject *uniform, *normal, *exponential, *order; /* such kinds: of permutations the last one */
     PyObject *copy;                          /* the function that writes a tensor over another */
@@ -22,7 +23,7 @@ struct frontend {
     PyObject *default_dtype;                 /* the class that holds it */
     PyObject *locked;                        /* the method that says whether a lock is taken */
     struct {
-        PyObject *array, *gradient, *take, *recording, *device, *dtype, *empty;
+        PyObject *array, *gradient, *take, *recording, *device, *dtype, *empty, *running;
     } names; /* of attributes */
     PyObject *out; /* ("out",) */
     PyTypeObject *device, *dtype;
