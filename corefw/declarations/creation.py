@@ -122,7 +122,7 @@ def empty(*size: Ints, out, dtype, layout, device, requires_grad, pin_memory, me
         shape, dispatch_key = size_argument("empty", size, named), out_key("empty", out, dtype, device)
         return into_out("empty", out, factories.new_tensor(dispatch_key, shape))
     shape, dispatch_key = factories.size_and_target("empty", size, named, dtype, device, layout, pin_memory)
-    if memory_format is None or memory_format is contiguous_format:
+    if memory_format is contiguous_format or memory_format is None:
         result = factories.new_tensor(dispatch_key, shape)
     else:
         result = new_strided(dispatch_key, shape, permuted_strides(shape, memory_format.order(len(shape))))
@@ -144,7 +144,7 @@ def full(size: Sequence[int], fill_value: Number, *, out, dtype, layout, device,
     >>> torch.full((2,), 3.5)
     tensor([3.5000, 3.5000])
     """
-    if not isinstance(size, list | tuple):
+    if not isinstance(size, (list, tuple)):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     shape = size_argument("full", (size,))
     value = number_argument("full", "fill_value", fill_value, 2)

@@ -13,7 +13,7 @@ from corefw import dtypes
 from corefw.devices import device
 from corefw.dispatch import plugins
 from corefw.dispatch.registry import dispatch_key_of, registry
-from corefw.dtypes import dtype
+from corefw.dtypes import BY_NUMPY, dtype
 from corefw.errors import CorefwError, GradientError
 from corefw.graph.grad_mode import mode
 from corefw.tensor import Tensor, wrap
@@ -34,7 +34,7 @@ _READ_ONLY = (
 def check_array(array: np.ndarray) -> dtype:
     """The dtype for a NumPy array's elements; TypeError and ValueError for arrays that no tensor can show."""
     try:
-        d = dtypes.BY_NUMPY.get(array.dtype) or dtypes.of_numpy(array.dtype)
+        d = BY_NUMPY.get(array.dtype) or dtypes.of_numpy(array.dtype)
     except TypeError:
         if array.dtype.kind in "iufc" and not array.dtype.isnative:
             raise ValueError(
