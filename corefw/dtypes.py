@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -92,7 +93,7 @@ ALL = (
     *(float16, bfloat16, float32, float64, complex64, complex128),
 )
 _BY_NAME = {d.name: d for d in (*ALL, *_BYTES, complex32, qint8)}
-_BY_NUMPY = {d.numpy: d for d in ALL}
+BY_NUMPY = {d.numpy: d for d in ALL}
 _BY_PYTHON = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 
@@ -107,10 +108,10 @@ def of_numpy(numpy_dtype) -> dtype:
     >>> of_numpy("int32")
     torch.int32
     """
-    found = _BY_NUMPY.get(numpy_dtype)
+    found = BY_NUMPY.get(numpy_dtype)
     if found is None:
         numpy_dtype = np.dtype(numpy_dtype)
-        found = _BY_NUMPY.get(numpy_dtype)
+        found = BY_NUMPY.get(numpy_dtype)
     if found is None:
         held = ", ".join(d.name for d in ALL)
         raise TypeError(
@@ -254,6 +255,14 @@ def _checked(name: str, type: Any) -> dtype:
     return type
 
 
+@cache
+def _limits(d: dtype) -> tuple[int, float, float, float, float, float]:
+    """The numbers of a floating dtype's `finfo`."""
+    info = ml_dtypes.finfo(d.to_real().numpy)
+    resolution = 1.0 if d in _BYTES else float(f"{float(info.resolution):.0e}")  # a power of ten
+    return int(info.bits), float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), resolution
+
+
 class finfo:
     """Limits of a floating dtype: ``bits, eps, max, min, tiny, smallest_normal, resolution``.
 
@@ -265,12 +274,9 @@ class finfo:
         type = get_default_dtype() if type is None else _checked("finfo", type)
         if type.category < FLOATING:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type!r}'")
-        info = ml_dtypes.finfo(type.to_real().numpy)
-        self.bits = int(info.bits)
         self.dtype = type.to_real().name
-        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
-        self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = 1.0 if type in _BYTES else float(f"{float(info.resolution):.0e}")  # a power of ten
+        self.bits, self.eps, self.max, self.min, self.smallest_normal, self.resolution = _limits(type)
+        self.tiny = self.smallest_normal
 
     def __repr__(self) -> str:
         return (

@@ -39,6 +39,8 @@ class InferenceCount(int):
         return +self
 
 
+#: the second number of memory that may be changed without being counted
+EXPOSED = -1
 _UNCOUNTED = InferenceCount()
 
 
@@ -67,7 +69,7 @@ def receive(receiver: Callable[[list[int]], None] | None) -> Callable[[list[int]
 def expose(version: list[int]) -> None:
     """Note that the memory may be changed without being counted from now on: `data` or another library shows it."""
     if len(version) == 1:
-        version.append(-1)
+        version.append(EXPOSED)
 
 
 class ConjugateCount(int):

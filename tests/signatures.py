@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import corefw
 from corefw.dispatch.op import Op
+from corefw.dispatch.registry import registry
 from corefw.dispatch.spelling import own_name
 from tests.parity import import_torch
 
@@ -114,7 +115,7 @@ def differences(ours, theirs: list[Argument], op: Op | None, is_method: bool) ->
         op: the op that ours is a form of, if it is.
         is_method: whether the first argument is the tensor before the dot.
     """
-    parameters = inspect.signature(ours).parameters
+    parameters = inspect.signature(registry.own(ours)).parameters
     positional = [p.name for p in parameters.values() if p.kind in _POSITIONAL]
     takes_any = {p.kind for p in parameters.values() if p.kind in _ANY}
     found = []

@@ -124,7 +124,7 @@ def in_c_alone(kernel):
     def refuse(*arguments, **options):
         raise AssertionError("left to the shim in Python")
 
-    return direct._maker(arrays._best())((refuse, *kernel.__self__[1:]))
+    return direct.python_function(arrays._best(), "with_direct_call")((refuse, *kernel.__self__[1:]))
 
 
 @pytest.mark.parametrize(("op", "arguments"), cases(TAKEN))

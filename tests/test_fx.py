@@ -146,7 +146,7 @@ def test_what_depends_on_values_is_refused():
             fx.symbolic_trace(function)
     with pytest.raises(RuntimeError, match=r"fx\.wrap"):
         fx.symbolic_trace(lambda x: len(x))
-    assert not overriding._codes  # nothing asks any more
+    assert not overriding.dressed  # nothing asks any more
 
 
 def test_concrete_arguments():
@@ -273,4 +273,4 @@ def test_threads_and_modes_find_functions_as_they_were():
     assert (corefw.ones(1) + corefw.add(corefw.ones(1), 2)).item() == 4
     del proxy
     assert corefw.add(1.0, corefw.ones(1)).item() == 2 and "add" in corefw.add.__code__.co_name
-    assert not overriding._codes and overriding._asking == 0
+    assert not overriding.dressed and overriding._asking == 0

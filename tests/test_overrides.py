@@ -58,7 +58,7 @@ def test_a_mode_sees_every_call():
         y.add_(1).mean((0, 1))
         F.conv1d(x[None], x[None])  # a function with free variables
     assert counted.calls == ["ones", "matmul", "add", "relu6", "add_", "mean", "getitem", "getitem", "conv1d"]
-    assert not overriding._codes and not overriding.modes
+    assert not overriding.dressed and not overriding.modes
     corefw.ones(1).exp()
     assert len(counted.calls) == 9
 
@@ -69,7 +69,7 @@ def test_modes_nest_and_end_with_errors():
     assert outer.calls == inner.calls == ["zeros"]
     with pytest.raises(ValueError), Counted():
         corefw.ones(2) + corefw.ones(3)
-    assert not overriding._codes and overriding._asking == 0
+    assert not overriding.dressed and overriding._asking == 0
 
 
 def test_functions_keep_their_defaults_and_keywords():

@@ -367,7 +367,7 @@ def test_a_broken_plugin_is_listed_and_harms_nobody(run):
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ("cpu.future", ("9.1", "1.3", "upgrade corefw")),
+        ("cpu.future", ("9.1", "1.4", "upgrade corefw")),
         ("cpu.hookless", ("corefw_backend",)),
     ],
 )

@@ -27,19 +27,20 @@ class _GradMode:
     """A with-block, or a decorated function, with another grad mode; thread-local."""
 
     enabled = True
+    _before: tuple = ()  # the modes around the block, and those around the blocks that it is in
 
     def __enter__(self) -> None:
-        self._stack = [*getattr(self, "_stack", ()), (mode.recording is not False, mode.inference)]
+        self._before = mode.recording is not False, mode.inference, self._before
         self._start()
 
     def _start(self) -> None:
         _record(self.enabled)
 
     def __exit__(self, *exception: object) -> None:
-        enabled, inference = self._stack.pop()
+        enabled, inference, self._before = self._before
         if mode.inference is not inference:
             _infer(inference)
-        _record(enabled)
+        mode.recording = mode.recorder if enabled and not inference else False
 
     def __call__(self, function: F) -> F:
         if inspect.isclass(function):
@@ -137,11 +138,11 @@ class set_grad_enabled(_GradMode):
 
     def __init__(self, mode: bool):
         self.enabled = self.mode = bool(mode)
-        super().__enter__()
+        _GradMode.__enter__(self)
 
     def __enter__(self) -> None:
-        if not self._stack:  # entered again
-            super().__enter__()
+        if not self._before:  # entered again
+            _GradMode.__enter__(self)
 
     def __call__(self, function: F) -> F:
         self.__exit__()  # a decorator changes nothing where it stands

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 
@@ -68,11 +70,25 @@ ARITHMETIC = {
     "max_dim": square(lambda a: lambda: a.max(1)),
     "argmax": four(lambda a, b, c: a.argmax),
     "softmax": square(lambda a: lambda: a.softmax(1)),
+    "add_scaled_inplace": four(lambda a, b, c: lambda: a.add_(b, alpha=0.0)),
+    "number_minus": four(lambda a, b, c: lambda: 1 - a),
+    "equal_number": four(lambda a, b, c: lambda: a == 1),
+    "lerp": with_functions(lambda torch, a, m: lambda: torch.lerp(a, a, 0.5)),
+    "isnan": four(lambda a, b, c: a.isnan),
+    "any": masks(lambda torch, a, b, mask: mask.any),
+    "max": four(lambda a, b, c: a.max),
+    "std": four(lambda a, b, c: a.std),
+    "norm": four(lambda a, b, c: a.norm),
+    "logsumexp": square(lambda a: lambda: a.logsumexp(1)),
+    "cumsum": four(lambda a, b, c: lambda: a.cumsum(0)),
+    "sort": four(lambda a, b, c: a.sort),
+    "topk": four(lambda a, b, c: lambda: a.topk(2)),
 }
 
 PRODUCTS = {
     "matmul": square(lambda a: lambda: a @ a),
     "bmm": lambda torch: (lambda a: lambda: torch.bmm(a, a))(torch.ones(1, 2, 2)),
+    "outer": with_functions(lambda torch, a, m: lambda: torch.outer(a, a)),
     "einsum": with_functions(lambda torch, a, m: lambda: torch.einsum("ij,jk->ik", m, m)),
     "einsum_trace": with_functions(lambda torch, a, m: lambda: torch.einsum("ii", m)),
     "einsum_outer": with_functions(lambda torch, a, m: lambda: torch.einsum("i,j->ij", a, a)),
@@ -98,6 +114,8 @@ FACTORIES = {
     "randperm": made(lambda torch: torch.randperm(4)),
     "rand_like": with_functions(lambda torch, a, m: lambda: torch.rand_like(a)),
     "uniform_inplace": four(lambda a, b, c: a.uniform_),
+    "normal_inplace": four(lambda a, b, c: a.normal_),
+    "bernoulli_inplace": four(lambda a, b, c: a.bernoulli_),
     "zero_inplace": four(lambda a, b, c: a.zero_),
     "fill_inplace": four(lambda a, b, c: lambda: a.fill_(1.0)),
     "copy_inplace": four(lambda a, b, c: lambda: a.copy_(b)),
@@ -123,6 +141,9 @@ SHAPES = {
     "select": square(lambda a: lambda: a.select(0, 1)),
     "contiguous": square(lambda a: a.contiguous),
     "contiguous_copy": lambda torch: torch.ones(2, 2).t().contiguous,
+    "flip": four(lambda a, b, c: lambda: a.flip(0)),
+    "roll": four(lambda a, b, c: lambda: a.roll(1)),
+    "repeat": four(lambda a, b, c: lambda: a.repeat(2)),
     "cat": with_functions(lambda torch, a, m: lambda: torch.cat([a, a])),
     "stack": with_functions(lambda torch, a, m: lambda: torch.stack([a, a])),
 }
@@ -130,6 +151,7 @@ SHAPES = {
 INDEXING = {
     "index_row": square(lambda a: lambda: a[0]),
     "index_slice": four(lambda a, b, c: lambda: a[1:3]),
+    "index_step": four(lambda a, b, c: lambda: a[::2]),
     "index_column": square(lambda a: lambda: a[:, 0]),
     "index_new_axis": four(lambda a, b, c: lambda: a[None]),
     "index_tensor": positions(lambda torch, a, m, i: lambda: a[i]),
@@ -150,26 +172,69 @@ CONVERSIONS = {
     "detach": four(lambda a, b, c: c.detach),
     "to_same": with_functions(lambda torch, a, m: lambda: a.to(torch.float32)),
     "to_dtype": with_functions(lambda torch, a, m: lambda: a.to(torch.float64)),
+    "to_keywords": with_functions(lambda torch, a, m: lambda: a.to(device="cpu", dtype=torch.float32)),
+    "to_like": four(lambda a, b, c: lambda: a.to(b)),
+    "cpu": four(lambda a, b, c: a.cpu),
     "to_device": four(lambda a, b, c: lambda: a.to("cpu")),
     "float": four(lambda a, b, c: a.float),
     "long": four(lambda a, b, c: a.long),
     "item": lambda torch: torch.ones(()).item,
+    "to_float": lambda torch: torch.ones(()).__float__,
+    "to_int": lambda torch: torch.tensor(3).__int__,
     "tolist": four(lambda a, b, c: a.tolist),
     "bool": lambda torch: torch.ones(()).__bool__,
     "len": four(lambda a, b, c: lambda: len(a)),
     "shape": four(lambda a, b, c: lambda: a.shape),
+    "shape_item": four(lambda a, b, c: lambda: a.shape[0]),
+    "size_dim": four(lambda a, b, c: lambda: a.size(0)),
+    "dim": four(lambda a, b, c: a.dim),
+    "stride": four(lambda a, b, c: a.stride),
+    "is_contiguous": four(lambda a, b, c: a.is_contiguous),
+    "data_ptr": four(lambda a, b, c: a.data_ptr),
+    "device": four(lambda a, b, c: lambda: a.device),
+    "is_cuda": four(lambda a, b, c: lambda: a.is_cuda),
+    "grad": four(lambda a, b, c: lambda: c.grad),
+    "is_leaf": four(lambda a, b, c: lambda: c.is_leaf),
     "size": four(lambda a, b, c: a.size),
     "numel": four(lambda a, b, c: a.numel),
     "numpy": four(lambda a, b, c: a.numpy),
     "from_numpy": lambda torch: (lambda a: lambda: torch.from_numpy(a))(np.ones(4)),
     "requires_grad": four(lambda a, b, c: lambda: c.requires_grad),
     "no_grad": without_gradients,
+    "deepcopy": four(lambda a, b, c: lambda: copy.deepcopy(a)),
 }
 
 
 def _network(call):
     """A row of a function of `torch.nn.functional`."""
     return lambda torch: call(torch, torch.nn.functional)
+
+
+def _layer(call):
+    """A row of a call of a module with a batch of two vectors."""
+
+    def row(torch):
+        module, batch = call(torch.nn), torch.ones(2, 2)
+        return lambda: module(batch)
+
+    return row
+
+
+def _stepping(name):
+    """A row of the step of an optimizer of one parameter."""
+
+    def row(torch):
+        parameter = torch.nn.Parameter(torch.ones(4))
+        parameter.grad = torch.ones(4)
+        return getattr(torch.optim, name)([parameter], lr=1e-6).step
+
+    return row
+
+
+def _loaded(torch):
+    """The row of an epoch of two batches."""
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(4, 2)), batch_size=2)
+    return lambda: [*loader]
 
 
 def _classified(torch, functional):
@@ -189,6 +254,16 @@ NETWORKS = {
     "cross_entropy": _network(_classified),
     "mse_loss": _network(lambda torch, F: (lambda a: lambda: F.mse_loss(a, a))(torch.ones(4))),
     "conv2d": convolution,
+    "pad": _network(lambda torch, F: (lambda a: lambda: F.pad(a, (1, 1)))(torch.ones(2, 2))),
+    "one_hot": _network(lambda torch, F: (lambda i: lambda: F.one_hot(i, 2))(torch.tensor([0, 1]))),
+    "max_pool2d": _network(lambda torch, F: (lambda a: lambda: F.max_pool2d(a, 2))(torch.ones(1, 1, 4, 4))),
+    "module_linear": _layer(lambda nn: nn.Linear(2, 2)),
+    "module_batch_norm": _layer(lambda nn: nn.BatchNorm1d(2)),
+    "module_sequential": _layer(lambda nn: nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2))),
+    "state_dict": lambda torch: torch.nn.Linear(2, 2).state_dict,
+    "sgd_step": _stepping("SGD"),
+    "adam_step": _stepping("Adam"),
+    "loader": _loaded,
     "forward_backward": four(lambda a, b, c: lambda: (c * b).relu().sum().backward()),
 }
 

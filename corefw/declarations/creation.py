@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from corefw import dtypes
+from corefw.declarations._shared import factories
 from corefw.declarations._shared.batching import from_the_end, sized
 from corefw.declarations._shared.factories import (
     Ints,
@@ -15,11 +16,9 @@ from corefw.declarations._shared.factories import (
     given_size,
     into_out,
     new_strided,
-    new_tensor,
     number_argument,
     out_key,
     require_grad,
-    size_and_target,
     size_argument,
     target,
 )
@@ -85,7 +84,7 @@ def zeros(*size: Ints, out, dtype, layout, device, requires_grad, pin_memory, **
     if out is not None:
         shape, dispatch_key = size_argument("zeros", size, named), out_key("zeros", out, dtype, device)
         return into_out("zeros", out, zeros_at(dispatch_key, shape, dispatch_key.dtype.numpy))
-    shape, dispatch_key = size_and_target("zeros", size, named, dtype, device, layout, pin_memory)
+    shape, dispatch_key = factories.size_and_target("zeros", size, named, dtype, device, layout, pin_memory)
     result = zeros_at(dispatch_key, shape, dispatch_key.dtype.numpy)
     return require_grad(result) if requires_grad else result
 
@@ -102,7 +101,7 @@ def ones(*size: Ints, out, dtype, layout, device, requires_grad, pin_memory, **n
     if out is not None:
         shape, dispatch_key = size_argument("ones", size, named), out_key("ones", out, dtype, device)
         return into_out("ones", out, full_at(dispatch_key, shape, 1, dispatch_key.dtype.numpy))
-    shape, dispatch_key = size_and_target("ones", size, named, dtype, device, layout, pin_memory)
+    shape, dispatch_key = factories.size_and_target("ones", size, named, dtype, device, layout, pin_memory)
     result = full_at(dispatch_key, shape, 1, dispatch_key.dtype.numpy)
     return require_grad(result) if requires_grad else result
 
@@ -121,10 +120,10 @@ def empty(*size: Ints, out, dtype, layout, device, requires_grad, pin_memory, me
     """
     if out is not None:
         shape, dispatch_key = size_argument("empty", size, named), out_key("empty", out, dtype, device)
-        return into_out("empty", out, new_tensor(dispatch_key, shape))
-    shape, dispatch_key = size_and_target("empty", size, named, dtype, device, layout, pin_memory)
-    if memory_format is None or memory_format is contiguous_format:
-        result = new_tensor(dispatch_key, shape)
+        return into_out("empty", out, factories.new_tensor(dispatch_key, shape))
+    shape, dispatch_key = factories.size_and_target("empty", size, named, dtype, device, layout, pin_memory)
+    if memory_format is contiguous_format or memory_format is None:
+        result = factories.new_tensor(dispatch_key, shape)
     else:
         result = new_strided(dispatch_key, shape, permuted_strides(shape, memory_format.order(len(shape))))
     return require_grad(result) if requires_grad else result
@@ -145,7 +144,7 @@ def full(size: Sequence[int], fill_value: Number, *, out, dtype, layout, device,
     >>> torch.full((2,), 3.5)
     tensor([3.5000, 3.5000])
     """
-    if not isinstance(size, list | tuple):
+    if not isinstance(size, (list, tuple)):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     shape = size_argument("full", (size,))
     value = number_argument("full", "fill_value", fill_value, 2)

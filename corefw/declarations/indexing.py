@@ -11,7 +11,7 @@ import numpy as np
 from corefw import dtypes
 from corefw.declarations._shared.batching import example_dims, full
 from corefw.declarations._shared.index_batching import index_batching, index_put_batching, is_for_all_places, is_mask
-from corefw.declarations._shared.keys import is_basic, part_of
+from corefw.declarations._shared.keys import is_basic, is_forward, part_of
 from corefw.dispatch.batching.calls import aligned
 from corefw.dispatch.constants import assigned_operand, element_operand
 from corefw.dispatch.declare import Index, Indices, composite, ops, primitive
@@ -154,7 +154,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     try:
         if kind is int:
             return ops.integer_index(self, (key,))
-        if kind is slice and key.step is None:
+        if kind is slice and (key.step is None or is_forward(key)):
             return ops.slice_index(self, (key,))
         if kind is tuple and is_basic(key):
             return ops.basic_index(self, key)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from corefw.declarations._shared import factories
 from corefw.declarations._shared.factories import (
     Ints,
     checked_strides,
     factory,
     filled,
     new_strided,
-    new_tensor,
     number_argument,
     order_like,
     require_grad,
@@ -37,7 +37,7 @@ def _new_like(
             )
             dispatch_key.runtime.copy(result.array, number)
     elif fill is None:
-        result = new_tensor(dispatch_key, shape)
+        result = factories.new_tensor(dispatch_key, shape)
     elif fill == 0:
         result = ops.zeros_at(dispatch_key, shape, dispatch_key.dtype.numpy)
     else:
@@ -116,7 +116,7 @@ def _filled_new(name: str, fill: Number | None):
         dispatch_key = target_like(name, input, dtype, device, layout, pin_memory)
         shape = size_argument(name, size, named)
         if fill is None:
-            result = new_tensor(dispatch_key, shape)
+            result = factories.new_tensor(dispatch_key, shape)
         elif fill == 0:
             result = ops.zeros_at(dispatch_key, shape, dispatch_key.dtype.numpy)
         else:

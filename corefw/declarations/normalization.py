@@ -343,7 +343,7 @@ def _with_statistics(input, weight, bias, mean, variance, eps: float) -> Tensor:
 
 
 def _update(running, value, momentum: float) -> None:
-    running.mul_(1 - momentum).add_(value.to(running.dtype), alpha=momentum)
+    running.mul_(1 - momentum).add_(value.to(running.dtype) * momentum)
 
 
 @composite(public="corefw")

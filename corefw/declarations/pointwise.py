@@ -6,6 +6,7 @@ Tensors have any shapes that broadcast; a Python number may stand for every tens
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from corefw import dtypes
 from corefw.dispatch.batching.calls import elementwise
@@ -44,12 +45,33 @@ def _scaled(combine: Declaration, scaled: Declaration, alpha, input, other):
 
     `alpha` has no part in the choice of the result's dtype, and is refused unless that holds numbers of its kind.
     """
+    alpha, exact = _factor(combine, alpha, input, other)
+    return combine.op.function(input, other * alpha) if exact else scaled(input, other, alpha)
+
+
+def _factor(combine: Declaration, alpha, input, other) -> tuple[Any, bool]:
+    """`alpha` as `_scaled` applies it, and whether in two steps."""
     alike = input.__class__ is Tensor and other.__class__ is Tensor and input.dispatch_key is other.dispatch_key
     common = input.dispatch_key.dtype if alike else result_type(input, other)
     alpha = checked_factor(combine.op.name, "alpha", alpha, common)
+<<<<<<< HEAD
     if alike and common.is_complex:
         return combine.op.function(input, other * fitting_number(alpha, common))
     return scaled(input, other, fitting_number(alpha, computed(common)))
+=======
+    exact = alike and common.category >= dtypes.FLOATING and computed(common) is common
+    return fitting_number(alpha, common if exact else computed(common)), exact
+
+
+def _scaled_into(combine: Declaration):
+    """As `_scaled` in two steps, in the memory of `input`."""
+
+    def into(input, other, *, alpha):
+        alpha, exact = _factor(combine, alpha, input, other)
+        return combine.op.inplace_function(input, other * alpha) if exact else NotImplemented
+
+    return into
+>>>>>>> small
 
 
 # -- sums and products ------------------------------------------------------------------------------------------------
@@ -69,6 +91,7 @@ def add(input, other, *, alpha: float = 1):
     return _scaled(add, add_scaled, alpha, input, other)
 
 
+add.in_place(_scaled_into(add))
 add.gradients(
     input=lambda grad: grad,
     other=lambda grad: grad,
@@ -93,6 +116,7 @@ def sub(input, other, *, alpha: float = 1):
     return _scaled(sub, sub_scaled, alpha, input, other)
 
 
+sub.in_place(_scaled_into(sub))
 sub.gradients(
     input=lambda grad: grad,
     other=lambda grad: -grad,

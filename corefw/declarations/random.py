@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from corefw import dtypes
+from corefw.declarations._shared import factories
 from corefw.declarations._shared.batching import differ, drawn, example_dims, full, the_same
 from corefw.declarations._shared.drawing import (
     MISSING,
@@ -25,7 +26,6 @@ from corefw.declarations._shared.factories import (
     order_like,
     out_key,
     require_grad,
-    size_and_target,
     size_argument,
     target,
     target_like,
@@ -157,7 +157,7 @@ def _drawn(name: str, kind: str, refused_by: str):
         *size: Ints, generator: Generator | None = None, out, dtype, layout, device, requires_grad, pin_memory, **named
     ):
         if out is None:
-            shape, dispatch_key = size_and_target(name, size, named, dtype, device, layout, pin_memory)
+            shape, dispatch_key = factories.size_and_target(name, size, named, dtype, device, layout, pin_memory)
         else:
             shape, dispatch_key = size_argument(name, size, named), out_key(name, out, dtype, device)
         if dispatch_key.dtype.category < dtypes.FLOATING:
@@ -226,22 +226,24 @@ def randint(
     """
     if size is MISSING and isinstance(high, (list, tuple)):
         low, high, size = 0, low, high
-    elif high is MISSING and low is not MISSING:
-        low, high = 0, low
-    elif low is MISSING:
-        low = 0
-    if high is MISSING or not isinstance(size, (list, tuple)):
-        raise TypeError(
-            "randint() received an invalid combination of arguments: expected (int high, tuple of ints size) or "
-            "(int low, int high, tuple of ints size)"
-        )
+    else:
+        if high is MISSING and low is not MISSING:
+            low, high = 0, low
+        elif low is MISSING:
+            low = 0
+        if high is MISSING or not isinstance(size, (list, tuple)):
+            raise TypeError(
+                "randint() received an invalid combination of arguments: expected (int high, tuple of ints size) or "
+                "(int low, int high, tuple of ints size)"
+            )
     if not low.__class__ is high.__class__ is int:
         low, high = integer_argument("randint", "low", low), integer_argument("randint", "high", high)
-    shape = size_argument("randint", (size,))
+    sizes = (*size,) or (size,)
     if out is None:
-        dispatch_key = target("randint", dtype or dtypes.int64, device, layout, pin_memory)
+        wanted = dtype or dtypes.int64
+        shape, dispatch_key = factories.size_and_target("randint", sizes, None, wanted, device, layout, pin_memory)
     else:
-        dispatch_key = out_key("randint", out, dtype, device)
+        shape, dispatch_key = size_argument("randint", sizes), out_key("randint", out, dtype, device)
     check_bounds(low, high, dispatch_key.dtype)
     where = dispatch_key.device
     usual = defaults[where] if generator is None else source(generator, where)
@@ -266,7 +268,8 @@ def randperm(n: int, *, generator: Generator | None = None, out, dtype, layout, 
     >>> torch.randperm(4).sort().values
     tensor([0, 1, 2, 3])
     """
-    n = integer_argument("randperm", "n", n)
+    if n.__class__ is not int:
+        n = integer_argument("randperm", "n", n)
     if n < 0:
         raise ShapeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     if out is None:
@@ -278,7 +281,8 @@ def randperm(n: int, *, generator: Generator | None = None, out, dtype, layout, 
         raise refusal("randperm", d)
     if d.is_floating_point and n > (1 << SIGNIFICAND[d]) + 1:
         raise ArgumentError(f"n cannot be greater than {(1 << SIGNIFICAND[d]) + 1} for {d.title} type.")
-    fitting_number(max(n - 1, 0), d)
+    if n > 128:  # less is held by all
+        fitting_number(n - 1, d)
     where = dispatch_key.device
     result = (defaults[where] if generator is None else source(generator, where)).permutation(dispatch_key, n)
     if out is not None:

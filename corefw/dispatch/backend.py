@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,7 +12,10 @@ from corefw.dispatch.pattern import Pattern
 from corefw.dispatch.runtime import Runtime
 from corefw.dtypes import dtype
 
-API_VERSION = (1, 3)  # of the plugin interface: a plugin's major must be equal, its minor at most this
+API_VERSION = (1, 4)  # of the plugin interface: a plugin's major must be equal, its minor at most this
+
+#: {(class or module of the frontend, name of what is there): what makes of it one that does the same in fewer steps}
+Methods = Mapping[tuple[Any, str], Callable[[Any], Any]]
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,9 @@ class Backend:
     backend is registered; ``settings`` the environment variables that it reads, without ``COREFW_``, so that names that
     are only like one of them are told; ``executor`` makes the function that runs a plan of calls (`corefw.compile`),
     None if Python is to make one call after the other; ``fuse`` gives the kernel of several ops in one, or None where
-    there is none; ``patterns`` the kernels of ops that follow each other; ``api`` the interface version it was written
-    for.
+    there is none; ``patterns`` the kernels of ops that follow each other; ``methods`` of the frontend's classes, and
+    functions, that do what its own do in fewer steps, and call these for what they do not take; ``api`` the interface
+    version it was written for.
     """
 
     name: str
@@ -72,4 +76,5 @@ class Backend:
     executor: Callable[[Any], Callable] | None = None
     fuse: Callable[[Fusion], Callable | None] | None = None
     patterns: Sequence[Pattern] = ()
+    methods: Methods = field(default_factory=dict)
     api: tuple[int, int] = API_VERSION

@@ -100,6 +100,12 @@ class Declaration:
         self.op.tangent_formula = formula
         return formula
 
+    def in_place(self, body: Callable) -> Callable:
+        """Declare what the in-place form does with keyword options that kernels do not take: the function below, which
+        may give NotImplemented. Else it copies what the body computes."""
+        self.op.inplace_body = body
+        return body
+
     def linear(self, *inputs: str) -> Declaration:
         """Declare that the op is linear in each of these inputs, the others fixed, so that it is applied to tangents as
         it is; "input src" in two of them together."""

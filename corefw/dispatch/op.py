@@ -83,6 +83,7 @@ class Op:
         self.batching: Callable | None = None  # its rule for all examples of a batch at once
         self.function: Callable = body
         self.inplace_function: Any = None  # None if the op has no in-place form
+        self.inplace_body: Callable | None = None  # what that does with options that kernels do not know
         self.result_type: Any = tuple  # of several outputs: a named tuple
         self.node_class: Any = None  # its Node subclass, made when first needed
         self.table: Any = None  # the Table of its kernels; both tables are set when it is declared

@@ -38,7 +38,7 @@ class Explaining:
 #: {function: what is called in its place}
 stand_ins: dict[FunctionType, Answer] = {}
 #: {function: its own code, while it has another}
-_codes: dict[FunctionType, CodeType] = {}
+dressed: dict[FunctionType, CodeType] = {}
 _plain: dict[FunctionType, FunctionType] = {}
 _asking = 0
 _askers: set[FunctionType] = set()
@@ -65,10 +65,10 @@ def _dress(function: FunctionType) -> None:
     """Give a function the code of who answers its calls now."""
     answer = _ask if function in _askers else stand_ins.get(function)
     if answer is not None:
-        _codes.setdefault(function, function.__code__)
+        dressed.setdefault(function, function.__code__)
         function.__code__ = _answering_code(function, answer)
-    elif function in _codes:
-        function.__code__ = _codes.pop(function)
+    elif function in dressed:
+        function.__code__ = dressed.pop(function)
 
 
 def _ask(function: FunctionType, arguments: tuple, named: dict[str, Any]) -> Any:
@@ -143,28 +143,42 @@ def plain(function: FunctionType) -> FunctionType:
     found = _plain.get(function)
     if found is not None:
         return found
-    code = _codes.get(function)
+    code = dressed.get(function)
     if code is None:
         return function
     scope = function.__globals__
-    if code.co_name == "_stub":
-        scope["BUILD"]()  # gives the function its code, in the place of the one that answers
-        code = _codes[function] = function.__code__
-        _dress(function)
+    if _is_stub(code):
+        scope["BUILD"]()
+        code = dressed[function]
     found = FunctionType(code, scope, function.__name__, function.__defaults__, function.__closure__)
     found.__kwdefaults__ = function.__kwdefaults__
     _plain[function] = found
     return found
 
 
+def _is_stub(code: CodeType) -> bool:
+    """Whether a function with this code compiles itself when it is called for the first time."""
+    return code.co_name == "_stub"
+
+
+def put_code(function: FunctionType, code: CodeType) -> None:
+    """Give a function that was a stub its own code; who answers its calls still does."""
+    with _lock:
+        if function in dressed:
+            dressed[function] = code
+        else:
+            function.__code__ = code
+            _dress(function)
+
+
 def stand_in(answers: dict[FunctionType, Answer]) -> None:
-    """Let calls of functions be answered by others from now on, until `stand_down`."""
+    """Let calls of functions be answered by others from now on, until `stand_down`. Those that nobody has called yet
+    follow when they get their code."""
     with _lock:
         stand_ins.update(answers)
-        for function, answer in answers.items():
-            if function not in _askers:
-                _codes[function] = function.__code__
-                function.__code__ = _answering_code(function, answer)
+        for function in answers:
+            if function not in _askers and not _is_stub(function.__code__):
+                _dress(function)
 
 
 def stand_down(answers: dict[FunctionType, Answer]) -> None:
@@ -172,8 +186,8 @@ def stand_down(answers: dict[FunctionType, Answer]) -> None:
     with _lock:
         for function in answers:
             del stand_ins[function]
-            if function not in _askers:
-                function.__code__ = _codes.pop(function)
+            if function not in _askers and function in dressed:
+                function.__code__ = dressed.pop(function)
 
 
 def begin_asking() -> None:
@@ -194,7 +208,7 @@ def end_asking() -> None:
         _asking -= 1
         if _asking == 0:
             _askers.clear()
-            for function in tuple(_codes):
+            for function in tuple(dressed):
                 _dress(function)
 
 

@@ -14,7 +14,7 @@ from corefw.devices import DispatchKey, device
 from corefw.dispatch.batching.arrays import BatchingError, LevelDevice, at_depths, base_of, depths, levels
 from corefw.dispatch.batching.tensors import into
 from corefw.dispatch.registry import dispatch_key_of, ops
-from corefw.dtypes import ALL, float64, uint8
+from corefw.dtypes import ALL, dtype, float64, uint8
 from corefw.errors import CaptureError, CorefwError, DeviceError
 from corefw.graph.grad_mode import mode as grad_mode
 from corefw.shapes import Shape
@@ -27,8 +27,14 @@ DEFAULT_SEED = 67280421310721  # PyTorch's, before anything is seeded
 
 # 32-bit words per value: one per real number, two where the dtype has 53 bits; of some kinds always two.
 _DTYPE_WORDS = {d: (2 if d.to_real() is float64 else 1) * (2 if d.is_complex else 1) for d in ALL}
-_WORDS = defaultdict(lambda: _DTYPE_WORDS, dict.fromkeys(("integers_at", "geometric_at"), dict.fromkeys(ALL, 2)))
+_TWO_WORDS = dict.fromkeys(ALL, 2)
+_WORDS = defaultdict(lambda: _DTYPE_WORDS, dict.fromkeys(("integers_at", "geometric_at", "permutation_at"), _TWO_WORDS))
 _ORDER_WORDS = 2  # of a place in a permutation, and of a choice
+
+
+def words_of(kind: str) -> dict[dtype, int]:
+    """How many words a number of a kind takes, by its dtype."""
+    return _WORDS[kind]
 
 
 class StateError(CorefwError, RuntimeError):

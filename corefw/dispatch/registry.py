@@ -29,6 +29,7 @@ class Registry:
         self.disabled: set[str] = set()
         self.fallback: str | None = None
         self.measuring = False  # whether the fastest kernel is chosen where the user prefers none
+        self.own_methods: dict[tuple[Any, str], Any] = {}  # those in whose place is a backend's
         self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.filled: list[dict] = []  # the tables that hold entries
         self.decisions: dict[tuple[Op, DispatchKey], Any] = {}  # which kernel serves, whatever modes make of it
@@ -87,7 +88,21 @@ class Registry:
             listed = self.kernels.setdefault((kernel.op, kind), [])
             listed.append((backend, kernel))
             listed.sort(key=lambda offer: (-offer[0].priority, offer[0].name))
+        if not backend.unusable:
+            self._put_methods(backend)
         self.forget()
+
+    def _put_methods(self, backend: Backend) -> None:
+        """Put a backend's methods and functions in the place of the frontend's own, unless another one's are there."""
+        for (owner, name), make in backend.methods.items():
+            if (owner, name) not in self.own_methods:
+                self.own_methods[owner, name] = own = vars(owner)[name]
+                setattr(owner, name, make(own))
+
+    def own(self, thing: Any) -> Any:
+        """The frontend's own, whose signature can be read, of what may be a backend's method or function."""
+        places = self.own_methods.items()
+        return next((own for (owner, name), own in places if vars(owner)[name] is thing), thing)
 
     def _drop_unknown(self, backend: Backend) -> tuple[str, ...]:
         """Take from a backend the kernels of ops that are not declared here, such as a newer corefw's; their names."""

@@ -19,6 +19,7 @@ from corefw.tensor import Tensor, wrap
 from corefw.tensor_api.attach import method
 from corefw.tracebacks import warn
 
+_CPU = devices.device("cpu")
 _PYTHON_TYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
 _FORMS = (
     "to() received an invalid combination of arguments - got ({given}), but expected one of:\n"
@@ -112,9 +113,18 @@ def to(self, *arguments, **named) -> Tensor:
         (wanted,) = arguments
         if wanted.__class__ is dtype:
             return convert(self, dispatch_key.with_dtype(wanted))
+        if wanted.__class__ is Tensor and wanted.dispatch_key.__class__ is DispatchKey:
+            return convert(self, wanted.dispatch_key)
         if wanted.__class__ is str or wanted.__class__ is devices.device:
             where = devices.device(wanted)
             return self if where is dispatch_key.device else convert(self, dispatch_key_of(where, dispatch_key.dtype))
+    usual = None
+    if not named:
+        usual = _usual_key(dispatch_key, *arguments) if len(arguments) == 2 else None
+    elif not arguments and named.keys() <= {"device", "dtype"}:
+        usual = _usual_key(dispatch_key, **named)
+    if usual is not None:
+        return self if usual is dispatch_key else convert(self, usual)
     try:
         first, rest = _first_form(arguments, named)
         where, wanted = _target(first, rest, named, dispatch_key)
@@ -126,6 +136,22 @@ def to(self, *arguments, **named) -> Tensor:
     except _WrongForm:
         raise TypeError(_FORMS.format(given=_describe(arguments, named))) from None
     return convert(self, dispatch_key_of(where, wanted), bool(copy), memory_format, bool(non_blocking))
+
+
+def _usual_key(dispatch_key: DispatchKey, device=None, dtype=None) -> DispatchKey | None:
+    """The dispatch key of a device, or of the one with a name, and a dtype; missing ones are those of `dispatch_key`.
+    None for what is no such thing."""
+    if device is None:
+        device = dispatch_key.device
+    elif device.__class__ is str:
+        device = devices.device(device)
+    elif device.__class__ is not devices.device:
+        return None
+    if dtype is None:
+        dtype = dispatch_key.dtype
+    elif dtype.__class__ is not dtypes.dtype:
+        return None
+    return dispatch_key_of(device, dtype)
 
 
 class _WrongForm(Exception):
@@ -214,7 +240,9 @@ for _name, _dtype in {
 @method
 def cpu(self, memory_format=None) -> Tensor:
     """The tensor in the CPU's memory; itself if it is there."""
-    return convert(self, dispatch_key_of(devices.device("cpu"), self.dispatch_key.dtype), False, memory_format)
+    if memory_format is None and self.dispatch_key.device is _CPU:
+        return self
+    return convert(self, dispatch_key_of(_CPU, self.dispatch_key.dtype), False, memory_format)
 
 
 @method

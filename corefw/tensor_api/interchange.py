@@ -13,14 +13,14 @@ from corefw import dtypes
 from corefw.devices import device
 from corefw.dispatch import plugins
 from corefw.dispatch.registry import dispatch_key_of, registry
-from corefw.dtypes import dtype
+from corefw.dtypes import BY_NUMPY, dtype
 from corefw.errors import CorefwError, GradientError
 from corefw.graph.grad_mode import mode
 from corefw.tensor import Tensor, wrap
 from corefw.tensor_api.attach import attribute, method
-from corefw.versions import expose
+from corefw.versions import EXPOSED, expose
 
-_CPU = device("cpu")
+_CPU, _ARRAY = device("cpu"), np.ndarray
 _READ_ONLY = (
     "The given {what} is not writable, and PyTorch does not support non-writable tensors. This means writing to this "
     "tensor will "
@@ -34,7 +34,7 @@ _READ_ONLY = (
 def check_array(array: np.ndarray) -> dtype:
     """The dtype for a NumPy array's elements; TypeError and ValueError for arrays that no tensor can show."""
     try:
-        d = dtypes.of_numpy(array.dtype)
+        d = BY_NUMPY.get(array.dtype) or dtypes.of_numpy(array.dtype)
     except TypeError:
         if array.dtype.kind in "iufc" and not array.dtype.isnative:
             raise ValueError(
@@ -76,14 +76,16 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     >>> t
     tensor([1., 0.], dtype=torch.float64)
     """
-    if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    d = check_array(ndarray)
-    if not ndarray.flags.writeable:
+    array = ndarray
+    if ndarray.__class__ is not _ARRAY:
+        if not isinstance(ndarray, _ARRAY):
+            raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+        array = np.asarray(ndarray)
+    d = check_array(array)
+    if not array.flags.writeable:
         warn_read_only("NumPy array", 3)
-    array = ndarray if ndarray.__class__ is np.ndarray else np.asarray(ndarray)
     tensor = wrap(array, _CPU._keys.get(d) or dispatch_key_of(_CPU, d))
-    expose(tensor.version)
+    tensor.version.append(EXPOSED)
     return tensor
 
 

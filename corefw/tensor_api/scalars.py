@@ -44,9 +44,10 @@ def tolist(self):
 
 
 def _only(self):
-    if self.array.ndim and self.numel() != 1:
+    array = self.array
+    if array.ndim and prod(array.shape) != 1:
         raise ValueAmbiguousError("only one element tensors can be converted to Python scalars")
-    return self.item()
+    return self.dispatch_key.runtime.item(array)
 
 
 @method
@@ -60,12 +61,14 @@ def __bool__(self) -> bool:
 
 @method
 def __float__(self) -> float:
-    return float(_real(_only(self)))
+    value = _only(self)
+    return value if value.__class__ is float else float(_real(value))
 
 
 @method
 def __int__(self) -> int:
-    return int(_real(_only(self)))
+    value = _only(self)
+    return value if value.__class__ is int else int(_real(value))
 
 
 def _real(value):

@@ -85,7 +85,8 @@ def _op_of_method(name: str) -> Op | None:
 
 def _signature(thing: Callable) -> str:
     try:
-        text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))  # annotations are strings
+        signature = str(inspect.signature(names.registry.own(thing)))
+        text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", signature)  # annotations are strings
         return textwrap.shorten(text.removesuffix(" -> None"), 400, placeholder=" ...)")
     except (TypeError, ValueError):
         return "(...)"

@@ -16,7 +16,7 @@ from corefw import dtypes
 from corefw.dispatch.backend import Backend, Kernel
 from corefw.dispatch.families import families
 from corefw.dispatch.pattern import Pattern
-from corefw_c import allocator, fusion, library
+from corefw_c import allocator, fusion, library, methods
 
 __version__ = "0.1.0"
 
@@ -59,6 +59,7 @@ def backend(level: str, name: str = "c", priority: int = 10) -> Backend:
         fuse=fusion.maker(lib, level),
         settings=("C_CACHE", "C_COMPILER", "C_LEVEL", "C_LEVELS"),
         patterns=joined,
+        methods=methods.methods(lib),
         executor=executor(level, [*kernels, *joined]),
     )
 

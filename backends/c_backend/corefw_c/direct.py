@@ -16,9 +16,9 @@ def _address(pointer) -> int:
 
 
 @cache
-def _maker(lib) -> Callable:
-    """What makes a Python object of the tuple that C wants."""
-    address = _address(_FFI.addressof(lib.functions, "with_direct_call"))
+def python_function(lib, name: str) -> Callable:
+    """A function of C that takes one Python object and gives one, called with Python's lock."""
+    address = _address(_FFI.addressof(lib.functions, name))
     return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)
 
 
@@ -29,4 +29,4 @@ def direct(lib, name: str, shim: Callable, *numbers: int) -> Callable:
         return shim
     function = lib.direct_function(name.encode())
     assert function, name
-    return _maker(lib)((shim, _address(function), *numbers))
+    return python_function(lib, "with_direct_call")((shim, _address(function), *numbers))

@@ -77,6 +77,9 @@ SIGNIFICAND = {dtypes.float16: 11, dtypes.bfloat16: 8, dtypes.float32: 24, dtype
 
 def check_bounds(low: int, high: int, d: dtype) -> None:
     """Refuse a range of integers that is empty or that the dtype does not hold."""
+    limits = INTEGER_LIMITS.get(d)
+    if limits is not None and limits[0] <= low < high <= limits[1]:
+        return
     if low >= high:
         raise ArgumentError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if d.is_complex:
@@ -125,8 +128,10 @@ def check_probabilities(p: Tensor) -> None:
     """Refuse a tensor with elements outside [0, 1]."""
     if not p.dispatch_key.dtype.is_floating_point:
         raise refusal("bernoulli_tensor_cpu_p_", p.dispatch_key.dtype)
-    where = p.dispatch_key.device
-    if where.type != "meta" and not all_examples((p >= 0) & (p <= 1)).all():
+    if p.dispatch_key.device.type == "meta":
+        return
+    p = all_examples(p)
+    if p.numel() and not (float(p.min()) >= 0 and float(p.max()) <= 1):  # nor is NaN
         raise ArgumentError(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities must be in [0, 1]"
         )

@@ -1,4 +1,6 @@
-"""The arguments shared by functions that make tensors: size, dtype, device, layout, requires_grad, out."""
+"""The arguments shared by functions that make tensors: size, dtype, device, layout, requires_grad, out.
+
+`size_and_target` and `new_tensor` are called as attributes of this module: a backend may put quicker ones here."""
 
 from __future__ import annotations
 
@@ -141,7 +143,7 @@ def size_argument(name: str, size: tuple, named: dict | None = None) -> Shape:
 
 
 def size_and_target(
-    name: str, size: tuple, named: dict, dtype, device, layout, pin_memory
+    name: str, size: tuple, named: dict | None, dtype, device, layout, pin_memory
 ) -> tuple[Shape, DispatchKey]:
     """What `size_argument` and `target` find, in the frame of one call."""
     if named or not size:
@@ -150,8 +152,8 @@ def size_and_target(
         if n.__class__ is not int or n < 0:
             size = size_argument(name, size)
             break
-    if dtype is device is layout is None and not pin_memory:
-        found = default.device._keys.get(Default.dtype)
+    if device is layout is None and not pin_memory and (dtype is None or dtype.__class__ is dtypes.dtype):
+        found = default.device._keys.get(dtype or Default.dtype)
         if found is not None:
             return size, found
     return size, target(name, dtype, device, layout, pin_memory)

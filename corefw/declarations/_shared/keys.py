@@ -19,12 +19,17 @@ _BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
 _WHOLE = slice(None)
 
 
+def is_forward(part: slice) -> bool:
+    """Whether a slice has no step, or a positive one."""
+    return part.step is None or (part.step.__class__ is int and part.step > 0)
+
+
 def is_basic(key: tuple) -> bool:
-    """Whether a key holds only ints, slices without steps, None and Ellipsis."""
+    """Whether a key holds only ints, slices with no step or a positive one, None and Ellipsis."""
     for item in key:
         kind = item.__class__
         if kind is slice:
-            if item.step is not None:
+            if item.step is not None and not is_forward(item):
                 return False
         elif kind is not int and item is not None and item is not Ellipsis:
             return False
@@ -44,7 +49,7 @@ def _are_positions(self: Tensor, key: tuple) -> bool:
 def part_of(self: Tensor, key):
     """The view of `self` that the basic entries of `key` show, the index tensors to apply to it, or None, and the
     dimensions of the view that slices with a negative step show in reverse order."""
-    if key.__class__ is slice and key.step is None:
+    if key.__class__ is slice and is_forward(key):
         return ops.slice_index(self, (key,)), None, None
     if key.__class__ is tuple and is_basic(key):
         return ops.basic_index(self, key), None, None

@@ -15,7 +15,7 @@ from corefw.dispatch.generation.naming import variant
 from corefw.dispatch.generation.recording import Recording
 from corefw.dispatch.op import REQUIRED, Op
 from corefw.dispatch.out import write_out
-from corefw.dispatch.overriding import functions, operators
+from corefw.dispatch.overriding import functions, operators, put_code
 from corefw.dispatch.promotion import mixed, mixed_into
 from corefw.dispatch.slow_path import slow_path, slow_path_body, slow_path_into, slow_path_operator
 from corefw.dispatch.spelling import respelled
@@ -106,7 +106,7 @@ def lazy_function(
         compiled = compile_source(name, op_file(name), source, globals_)
         function.__defaults__ = compiled.__defaults__
         function.__kwdefaults__ = compiled.__kwdefaults__
-        function.__code__ = compiled.__code__
+        put_code(function, compiled.__code__)
 
     globals_["BUILD"] = build
     globals_["THIS"] = function
@@ -204,6 +204,10 @@ def _inplace_body(op: Op):
     """The in-place form for keyword options that only the body knows."""
 
     def inplace_body(input, *arguments, **options):
+        if op.inplace_body is not None:
+            found = op.inplace_body(input, *arguments, **options)
+            if found is not NotImplemented:
+                return found
         before = input.clone() if input.requires_grad else input  # what the gradient needs of it must not change
         result = op.body(before, *arguments, **options)
         dtypes.check_castable(result.dispatch_key.dtype, input.dispatch_key.dtype)

@@ -64,6 +64,10 @@ void *direct_function(const char *name); /* NULL if there is none */
 /* A new Python object that calls a shim in C or, with what that does not take, one in Python. It is given a tuple: the one
  * in Python, the address of the other one, and numbers for that. To be called with Python's global lock. */
 void *with_direct_call(void *shims);
+/* Methods and attributes of the frontend's classes in C: a tuple of what they need to know of it, and a new descriptor, of a
+ * tuple of class, name, what is there, and documentation. To be called with Python's global lock. */
+void *set_frontend(void *parts);
+void *method_in_c(void *given);
 
 /* -- fusion: several elementwise loops, one after the other -- */
 enum { FUSED_INPUTS = 16, FUSED_OUTPUTS = 8, FUSED_STEPS = 48, FUSED_NUMBERS = 144, FUSED_PLACES = 256 };

@@ -47,7 +47,7 @@ static inline array ARRAY(uintptr_t address) {
     return !a || a->type == array_type ? a : &not_an_array;
 }
 
-enum { IS_ALIGNED = 0x100, MAY_BE_WRITTEN = 0x400 }; /* among the flags */
+enum { IS_IN_ROWS = 1, IS_ALIGNED = 0x100, MAY_BE_WRITTEN = 0x400 }; /* among the flags */
 
 static inline bool is_writable(array a) { return a->flags & MAY_BE_WRITTEN; }
 
