@@ -45,8 +45,8 @@ def _scaled(combine: Declaration, scaled: Declaration, alpha, input, other):
 
     `alpha` has no part in the choice of the result's dtype, and is refused unless that holds numbers of its kind.
     """
-    alpha, exact = _factor(combine, alpha, input, other)
-    return combine.op.function(input, other * alpha) if exact else scaled(input, other, alpha)
+    alpha, apart = _factor(combine, alpha, input, other)
+    return combine.op.function(input, other * alpha) if apart else scaled(input, other, alpha)
 
 
 def _factor(combine: Declaration, alpha, input, other) -> tuple[Any, bool]:
@@ -54,24 +54,20 @@ def _factor(combine: Declaration, alpha, input, other) -> tuple[Any, bool]:
     alike = input.__class__ is Tensor and other.__class__ is Tensor and input.dispatch_key is other.dispatch_key
     common = input.dispatch_key.dtype if alike else result_type(input, other)
     alpha = checked_factor(combine.op.name, "alpha", alpha, common)
-<<<<<<< HEAD
-    if alike and common.is_complex:
-        return combine.op.function(input, other * fitting_number(alpha, common))
-    return scaled(input, other, fitting_number(alpha, computed(common)))
-=======
-    exact = alike and common.category >= dtypes.FLOATING and computed(common) is common
-    return fitting_number(alpha, common if exact else computed(common)), exact
+    apart = alike and common.is_complex
+    return fitting_number(alpha, common if apart else computed(common)), apart
 
 
-def _scaled_into(combine: Declaration):
-    """As `_scaled` in two steps, in the memory of `input`."""
+def _scaled_into(combine: Declaration, scaled: Declaration):
+    """As `_scaled`, in the memory of `input`."""
 
     def into(input, other, *, alpha):
-        alpha, exact = _factor(combine, alpha, input, other)
-        return combine.op.inplace_function(input, other * alpha) if exact else NotImplemented
+        alpha, apart = _factor(combine, alpha, input, other)
+        if apart:
+            return combine.op.inplace_function(input, other * alpha)
+        return scaled.op.inplace_function(input, other, alpha)
 
     return into
->>>>>>> small
 
 
 # -- sums and products ------------------------------------------------------------------------------------------------
@@ -91,7 +87,6 @@ def add(input, other, *, alpha: float = 1):
     return _scaled(add, add_scaled, alpha, input, other)
 
 
-add.in_place(_scaled_into(add))
 add.gradients(
     input=lambda grad: grad,
     other=lambda grad: grad,
@@ -116,14 +111,15 @@ def sub(input, other, *, alpha: float = 1):
     return _scaled(sub, sub_scaled, alpha, input, other)
 
 
-sub.in_place(_scaled_into(sub))
 sub.gradients(
     input=lambda grad: grad,
     other=lambda grad: -grad,
 )
 
 
-@composite(dtype=promote, shape=lambda input, other, alpha: broadcast(input, other), public="", grad_name="Add")
+@composite(
+    dtype=promote, shape=lambda input, other, alpha: broadcast(input, other), inplace=True, public="", grad_name="Add"
+)
 def add_scaled(input, other, alpha: float):
     """The sum ``input + alpha * other``, where `alpha` becomes a number of the dtype of the result."""
     return input + other * fitting_number(alpha, input.dispatch_key.dtype)
@@ -138,6 +134,7 @@ add_scaled.gradients(
 @composite(
     dtype=promote.without("bool").strictly(),
     shape=lambda input, other, alpha: broadcast(input, other),
+    inplace=True,
     public="",
     grad_name="Sub",
 )
@@ -150,6 +147,9 @@ sub_scaled.gradients(
     input=lambda grad: grad,
     other=lambda grad, alpha: -grad * alpha.conjugate(),
 )
+
+add.in_place(_scaled_into(add, add_scaled))
+sub.in_place(_scaled_into(sub, sub_scaled))
 
 
 @composite(public="corefw")

@@ -205,9 +205,7 @@ def _inplace_body(op: Op):
 
     def inplace_body(input, *arguments, **options):
         if op.inplace_body is not None:
-            found = op.inplace_body(input, *arguments, **options)
-            if found is not NotImplemented:
-                return found
+            return op.inplace_body(input, *arguments, **options)
         before = input.clone() if input.requires_grad else input  # what the gradient needs of it must not change
         result = op.body(before, *arguments, **options)
         dtypes.check_castable(result.dispatch_key.dtype, input.dispatch_key.dtype)
