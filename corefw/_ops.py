@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from corefw.dispatch.registry import registry
+from corefw.tensor import Tensor
 
 __all__: list[str] = []
 #: {"namespace::name": the op} of `library`
@@ -32,8 +33,16 @@ class OpOverload:
         return self._qualname
 
 
+#: overloads of PyTorch's schemas by which programs name an op: here they are one function, which takes all arguments
+_OVERLOADS = frozenset(
+    ["Tensor", "Scalar", "Tensor_Scalar", "Scalar_Tensor", "Tensor_Tensor", "Tensor_mode", "Scalar_mode", "int", "dim", "dims", "self", "stable", "self_int", "dim_IntList", "correction", "two", "low", "values"]
+)
+#: ops of PyTorch's that programs name, in tables of what they do with ops, and that are not here to be called
+_ABSENT = frozenset(["_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl"])
+
+
 class OpOverloadPacket:
-    """An op as ``torch.ops.namespace.name``, with one overload, `default`."""
+    """An op as ``torch.ops.namespace.name``; the overloads of PyTorch's ops, by name, are the same function."""
 
     def __init__(self, qualname: str, function: Callable):
         self._qualified_op_name = qualname
@@ -43,12 +52,56 @@ class OpOverloadPacket:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.default(*args, **kwargs)
 
+    def __getattr__(self, name: str) -> OpOverload:
+        if name not in _OVERLOADS or not self._qualified_op_name.startswith("aten::"):
+            raise AttributeError(f"The underlying op of '{self._qualified_op_name}' has no overload name '{name}'")
+        overload = OpOverload(self._qualified_op_name, self.default._op, name)
+        setattr(self, name, overload)
+        return overload
+
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='{self._qualified_op_name.replace('::', '.')}')>"
 
     def overloads(self) -> list[str]:
         """The names of the overloads."""
         return ["default"]
+
+
+def _to_copy(x: Tensor, **options: Any) -> Tensor:
+    """A copy with another dtype, device or memory format."""
+    named = {name: value for name, value in options.items() if name not in ("layout", "pin_memory")}
+    return x.to(**named, copy=True)
+
+
+def _slice(x: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """A view of the elements from `start` to before `end` of a dimension."""
+    return x[(*[slice(None)] * (dim % x.ndim), slice(start, end, step))]
+
+
+def _index(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    """``x[indices]``, None standing for a whole dimension."""
+    return x[tuple(slice(None) if each is None else each for each in indices)]
+
+
+def _absent(name: str) -> Callable:
+    def call(*args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"ops.aten.{name}: corefw has no such op")
+
+    return call
+
+
+#: ops of PyTorch's that are methods, or syntax, here
+_SYNTAX = {"_to_copy": _to_copy, "slice": _slice, "index": _index, "alias": lambda x: x.view_as(x)}
+
+
+def _aten(name: str) -> Callable | None:
+    """The function that is the op `name` of PyTorch's: corefw's op, a method of tensors, or one that refuses."""
+    if name in registry.declared:
+        return registry.declared[name].function
+    if name in _SYNTAX:
+        return _SYNTAX[name]
+    method = None if name.startswith("__") else vars(Tensor).get(name)
+    return method if callable(method) else _absent(name) if name in _ABSENT else None
 
 
 class _OpNamespace(ModuleType):
@@ -58,8 +111,8 @@ class _OpNamespace(ModuleType):
         space = self.__name__.rpartition(".")[2]
         qualname = f"{space}::{name}"
         function: Any = defined.get(qualname)
-        if function is None and space == "aten" and (name in registry.declared):
-            function = registry.declared[name].function
+        if function is None and space == "aten":
+            function = _aten(name)
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{space}' object has no attribute '{name}'")
         packet = OpOverloadPacket(qualname, function)
