@@ -34,9 +34,10 @@ class OpOverload:
 
 
 #: overloads of PyTorch's schemas by which programs name an op: here they are one function, which takes all arguments
-_OVERLOADS = frozenset(
-    ["Tensor", "Scalar", "Tensor_Scalar", "Scalar_Tensor", "Tensor_Tensor", "Tensor_mode", "Scalar_mode", "int", "dim", "dims", "self", "stable", "self_int", "dim_IntList", "correction", "two", "low", "values"]
-)
+_OVERLOADS = {
+    *("Tensor", "Scalar", "Tensor_Scalar", "Scalar_Tensor", "Tensor_Tensor", "Tensor_mode", "Scalar_mode", "values"),
+    *("int", "dim", "dims", "self", "self_int", "dim_IntList", "stable", "correction", "two", "low"),
+}
 #: ops of PyTorch's that programs name, in tables of what they do with ops, and that are not here to be called
 _ABSENT = frozenset(["_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl"])
 

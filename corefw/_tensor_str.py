@@ -1,4 +1,4 @@
-"""How tensors are shown, under the names of PyTorch's module: its options as an object, the numbers without brackets around."""
+"""How tensors are shown, under the names of PyTorch's module: the options as an object, and the numbers alone."""
 
 from __future__ import annotations
 

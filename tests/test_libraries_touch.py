@@ -26,7 +26,8 @@ assert torch.__version__ > "2.4" and "2.14" > torch.__version__
 import torchvision
 assert torchvision.__version__ == importlib.metadata.version("torchvision") == "0.28.0+corefw"
 from torch.distributed import rpc
-assert not rpc.is_available() and isinstance(torch.__config__.show(), str) and "threads" in torch.__config__.parallel_info()
+assert not rpc.is_available()
+assert isinstance(torch.__config__.show(), str) and "threads" in torch.__config__.parallel_info()
 assert importlib.metadata.version("numpy") and str(torch.Tensor) == "<class 'torch.Tensor'>"
 assert isinstance(torch.nn.Conv2d(1, 1, 1), torch.nn.modules.conv._ConvNd)
 assert isinstance(torch.nn.BatchNorm2d(1), torch.nn.modules.batchnorm._BatchNorm)
