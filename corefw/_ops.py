@@ -101,7 +101,7 @@ def _aten(name: str) -> Callable | None:
         return registry.declared[name].function
     if name in _SYNTAX:
         return _SYNTAX[name]
-    method = None if name.startswith("__") else vars(Tensor).get(name)
+    method: Any = None if name.startswith("__") else vars(Tensor).get(name)
     return method if callable(method) else _absent(name) if name in _ABSENT else None
 
 
