@@ -92,13 +92,14 @@ def _absent(name: str) -> Callable:
 
 
 #: ops of PyTorch's that are methods, or syntax, here
-_SYNTAX = {"_to_copy": _to_copy, "slice": _slice, "index": _index, "alias": lambda x: x.view_as(x)}
+_SYNTAX: dict[str, Callable] = {"_to_copy": _to_copy, "slice": _slice, "index": _index, "alias": lambda x: x.view_as(x)}
 
 
 def _aten(name: str) -> Callable | None:
     """The function that is the op `name` of PyTorch's: corefw's op, a method of tensors, or one that refuses."""
     if name in registry.declared:
-        return registry.declared[name].function
+        declared: Any = registry.declared[name].function
+        return declared
     if name in _SYNTAX:
         return _SYNTAX[name]
     method: Any = None if name.startswith("__") else vars(Tensor).get(name)

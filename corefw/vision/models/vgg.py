@@ -94,7 +94,10 @@ def make_layers(cfg: Sequence[int | str], batch_norm: bool = False) -> nn.Sequen
 def _features(counts: tuple[int, ...], norm: bool) -> nn.Sequential:
     """Five stages of so many convolutions, a pooling after each."""
     stages = zip(_CHANNELS, counts, strict=True)
-    return make_layers([size for channels, count in stages for size in (*[channels] * count, "M")], norm)
+    sizes: list[int | str] = []
+    for channels, count in stages:
+        sizes += [*[channels] * count, "M"]
+    return make_layers(sizes, norm)
 
 
 _weights = partial(trained_on_imagenet, __name__, smallest=32)
