@@ -71,6 +71,7 @@ from corefw.autograd.grad_mode import is_inference_mode_enabled as is_inference_
 from corefw.autograd.grad_mode import no_grad as no_grad
 from corefw.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from corefw.compiler import compile as compile
+from corefw.cuda import Stream as Stream
 from corefw.debugging.shadowing import shadow as shadow
 from corefw.declarations.memory import as_strided_ as as_strided_
 from corefw.declarations.memory import detach_ as detach_
@@ -2675,7 +2676,10 @@ def sort(
 ) -> _sort:
     r"""The elements in order along `dim`, and the positions where they were. NaN counts as largest."""
 
+sparse_bsc: layout
+sparse_bsr: layout
 sparse_coo: layout
+sparse_csc: layout
 sparse_csr: layout
 
 def split(
@@ -3096,6 +3100,7 @@ __all__ = [
     "ShortStorage",
     "ShortTensor",
     "Size",
+    "Stream",
     "SymBool",
     "SymFloat",
     "SymInt",
@@ -3683,8 +3688,11 @@ __all__ = [
     "softmax",
     "sort",
     "sparse",
+    "sparse_bsc",
+    "sparse_bsr",
     "sparse_coo",
     "sparse_coo_tensor",
+    "sparse_csc",
     "sparse_csr",
     "sparse_csr_tensor",
     "special",
