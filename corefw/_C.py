@@ -8,6 +8,7 @@ from typing import Any
 from corefw.accelerator import current_accelerator
 from corefw.devices import device
 from corefw.dispatch.batching.arrays import levels
+from corefw.dispatch.overriding import disabled as _disabled_torch_function_impl  # noqa: F401, a name of this module
 from corefw.dtypes import dtype
 from corefw.layouts import memory_format
 from corefw.tensor import Tensor

@@ -158,6 +158,12 @@ _LATER = {
     **{name: name for name in ("multiprocessing", "onnx", "overrides", "storage", "types", "utils", "version")},
     **{
         "_C": "_C",
+        "__config__": "__config__",
+        "_tensor_str": "_tensor_str",
+        "_utils": "_utils",
+        **dict.fromkeys(
+            ("_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo", "_shape_as_tensor"), "_utils"
+        ),
         "_dynamo": "_dynamo",
         **dict.fromkeys(
             ("_assert", "_assert_async", "_check", "_check_is_size", "_check_tensor_all", "_check_with"), "assertions"
@@ -165,6 +171,7 @@ _LATER = {
         "ops": "_ops",
         "Future": "futures",
         "ScriptFunction": "jit",
+        "Stream": "cuda",
         "ScriptModule": "jit",
         **dict.fromkeys(("SymBool", "SymFloat", "SymInt"), "types"),
         **dict.fromkeys(_SYMBOLIC.split(), "symbolic"),

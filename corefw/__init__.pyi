@@ -71,6 +71,7 @@ from corefw.autograd.grad_mode import is_inference_mode_enabled as is_inference_
 from corefw.autograd.grad_mode import no_grad as no_grad
 from corefw.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from corefw.compiler import compile as compile
+from corefw.cuda import Stream as Stream
 from corefw.debugging.shadowing import shadow as shadow
 from corefw.declarations.memory import as_strided_ as as_strided_
 from corefw.declarations.memory import detach_ as detach_
@@ -3103,6 +3104,7 @@ __all__ = [
     "ShortStorage",
     "ShortTensor",
     "Size",
+    "Stream",
     "SymBool",
     "SymFloat",
     "SymInt",

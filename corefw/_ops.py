@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from corefw.dispatch.registry import registry
+from corefw.tensor import Tensor
 
 __all__: list[str] = []
 #: {"namespace::name": the op} of `library`
@@ -17,7 +18,7 @@ PARTS = {
     **{f"_scaled_dot_product_{name}": "scaled_dot_product_attention" for name in _ATTENTION},
     **{"_scaled_dot_product_fused_attention_overrideable": "scaled_dot_product_attention"},
     **{"_softmax": "softmax", "_log_softmax": "log_softmax", "native_layer_norm": "layer_norm"},
-    **{"native_group_norm": "group_norm", "native_batch_norm": "batch_norm", "_to_copy": "cast"},
+    **{"native_group_norm": "group_norm", "native_batch_norm": "batch_norm"},
     **{"_fused_rms_norm": "rms_norm", "_unsafe_view": "view", "_native_batch_norm_legit": "batch_norm"},
 }
 
@@ -39,13 +40,29 @@ class OpOverload:
     def __str__(self) -> str:
         return f"{self.namespace}.{self.__name__}"
 
+    def __eq__(self, other: object) -> bool:
+        """Overloads of an op are equal: here they are one function."""
+        return self._qualname == other._qualname if isinstance(other, OpOverload) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._qualname)
+
     def name(self) -> str:
         """The op's qualified name."""
         return self._qualname
 
 
+#: overloads of PyTorch's schemas by which programs name an op: here they are one function, which takes all arguments
+_OVERLOADS = {
+    *("Tensor", "Scalar", "Tensor_Scalar", "Scalar_Tensor", "Tensor_Tensor", "Tensor_mode", "Scalar_mode", "values"),
+    *("int", "dim", "dims", "self", "self_int", "dim_IntList", "stable", "correction", "two", "low"),
+}
+#: ops of PyTorch's that programs name, in tables of what they do with ops, and that are not here to be called
+_ABSENT = frozenset(["_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl"])
+
+
 class OpOverloadPacket:
-    """An op as ``torch.ops.namespace.name``, with one overload, `default`."""
+    """An op as ``torch.ops.namespace.name``; the overloads of PyTorch's ops, by name, are the same function."""
 
     def __init__(self, qualname: str, function: Callable):
         self._qualified_op_name = qualname
@@ -54,6 +71,13 @@ class OpOverloadPacket:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.default(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> OpOverload:
+        if name not in _OVERLOADS or not self._qualified_op_name.startswith("aten::"):
+            raise AttributeError(f"The underlying op of '{self._qualified_op_name}' has no overload name '{name}'")
+        overload = OpOverload(self._qualified_op_name, self.default._op, name)
+        setattr(self, name, overload)
+        return overload
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='{self._qualified_op_name.replace('::', '.')}')>"
@@ -65,11 +89,43 @@ class OpOverloadPacket:
         """The names of the overloads."""
         return ["default"]
 
-    def __getattr__(self, name: str) -> OpOverload:
-        """An overload of PyTorch's: an op of corefw's is one function for all of them."""
-        if name.startswith("_") or not self._qualified_op_name.startswith("aten::"):
-            raise AttributeError(f"The underlying op of '{self._qualified_op_name}' has no overload name '{name}'")
-        return self.default
+
+def _to_copy(x: Tensor, **options: Any) -> Tensor:
+    """A copy with another dtype, device or memory format."""
+    named = {name: value for name, value in options.items() if name not in ("layout", "pin_memory")}
+    return x.to(**named, copy=True)
+
+
+def _slice(x: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """A view of the elements from `start` to before `end` of a dimension."""
+    return x[(*[slice(None)] * (dim % x.ndim), slice(start, end, step))]
+
+
+def _index(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    """``x[indices]``, None standing for a whole dimension."""
+    return x[tuple(slice(None) if each is None else each for each in indices)]
+
+
+def _absent(name: str) -> Callable:
+    def call(*args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"ops.aten.{name}: corefw has no such op")
+
+    return call
+
+
+#: ops of PyTorch's that are methods, or syntax, here
+_SYNTAX: dict[str, Callable] = {"_to_copy": _to_copy, "slice": _slice, "index": _index, "alias": lambda x: x.view_as(x)}
+
+
+def _aten(name: str) -> Callable | None:
+    """The function that is the op `name` of PyTorch's: corefw's op, a method of tensors, or one that refuses."""
+    if name in registry.declared:
+        declared: Any = registry.declared[name].function
+        return declared
+    if name in _SYNTAX:
+        return _SYNTAX[name]
+    method: Any = None if name.startswith("__") else vars(Tensor).get(name)
+    return method if callable(method) else _absent(name) if name in _ABSENT else None
 
 
 class _OpNamespace(ModuleType):
@@ -83,7 +139,7 @@ class _OpNamespace(ModuleType):
             whole = PARTS.get(name, name)
             if whole != name:
                 return getattr(self, whole)
-            function = registry.declared[name].function if name in registry.declared else None
+            function = _aten(name)
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{space}' object has no attribute '{name}'")
         packet = OpOverloadPacket(qualname, function)

@@ -19,6 +19,7 @@ __all__ = [
     "format_sparse",
     "format_tensor",
     "get_printoptions",
+    "numbers",
     "printoptions",
     "set_printoptions",
     "shows_dtype",
@@ -267,6 +268,11 @@ def _with_suffixes(text: str, suffixes: Sequence[str], indent: int, linewidth: f
 
 
 # ---- layout: cells to lines ----
+
+
+def numbers(values: np.ndarray, indent: int) -> str:
+    """The numbers of an array with brackets, the lines after the first indented."""
+    return _body(values, indent, _options)
 
 
 def _body(values: np.ndarray, indent: int, options: PrintOptions) -> str:

@@ -28,11 +28,13 @@ from typing import Any
 from corefw.errors import did_you_mean
 from corefw.random import default_generator, use
 from corefw.tensor import Tensor
-from corefw.torch_version import COMPATIBLE, TorchVersion
+from corefw.torch_version import COMPATIBLE, COMPATIBLE_VISION, TorchVersion
 from corefw.tracebacks import hide_internal_frames
 
 #: the packages that are another's
 ALIASES = {"torch": "corefw", "torchvision": "corefw.vision"}
+#: {package: the version whose API corefw has}
+VERSIONS = {"torch": COMPATIBLE, "torchvision": COMPATIBLE_VISION}
 #: {module of PyTorch: that of corefw which has its names}: where programs look for them by the module's name
 MODULES = {
     f"corefw.{name}": f"corefw.{ours}"
@@ -97,9 +99,9 @@ class AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None if found is None else importlib.machinery.ModuleSpec(fullname, self)
 
     def find_distributions(self, context: importlib.metadata.DistributionFinder.Context | None = None):
-        """The installed package that a program finds under PyTorch's name: its version is the one whose API this is."""
+        """The installed packages that a program finds under these names: their versions are those whose API this is."""
         name = getattr(context, "name", None)
-        return [_Distribution()] if name is None or name.lower() == "torch" else []
+        return [_Distribution(each) for each in VERSIONS if name is None or name.lower() == each]
 
     def exec_module(self, module: ModuleType) -> None:
         """Put the module of corefw in the place of `module`, the empty one that the import system made.
@@ -110,6 +112,8 @@ class AliasFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         name, target = module.__name__, str(target_of(module.__name__))
         found = sys.modules[name] = importlib.import_module(target)
         _add_modules(found)
+        if target == "corefw.vision":
+            vars(found)["__version__"] = COMPATIBLE_VISION
         for loaded, part in list(sys.modules.items()):
             parent, _, child = loaded.rpartition(".")
             if parent == target and getattr(found, child, part) is not part:
@@ -132,11 +136,15 @@ def _add_modules(package: ModuleType) -> None:
 
 
 class _Distribution(importlib.metadata.Distribution):
-    """What `importlib.metadata` tells of the package torch: its name and version."""
+    """What `importlib.metadata` tells of a package: its name and version."""
+
+    def __init__(self, package: str):
+        self._package = package
 
     def read_text(self, filename: str) -> str | None:
         """The content of its file METADATA; it has no other."""
-        return f"Metadata-Version: 2.1\nName: torch\nVersion: {COMPATIBLE}\n" if filename == "METADATA" else None
+        text = f"Metadata-Version: 2.1\nName: {self._package}\nVersion: {VERSIONS[self._package]}\n"
+        return text if filename == "METADATA" else None
 
     def locate_file(self, path: str | os.PathLike[str]) -> Path:
         """A path inside the folder of corefw."""

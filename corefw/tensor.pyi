@@ -153,6 +153,8 @@ class Tensor:
     @property
     def _base(self) -> Tensor | None:
         r"""The tensor of which this one is a view, None if it is its own."""
+    def _coalesced_(self, coalesced: builtins.bool) -> Tensor:
+        r"""Say, in place, whether no position repeats and all are in order; it is not checked."""
     def _indices(self) -> Tensor:
         r"""The positions of the values, coalesced or not."""
     def _nnz(self) -> builtins.int:

@@ -7,6 +7,8 @@ from typing import Any
 
 #: the version of PyTorch whose API this is, as programs under `corefw run` see it
 COMPATIBLE = "2.13.0+corefw"
+#: the version of torchvision that belongs to it
+COMPATIBLE_VISION = "0.28.0+corefw"
 
 
 def _release(version: Any) -> tuple[int, ...]:

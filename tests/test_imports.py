@@ -40,6 +40,7 @@ FLOORS = {
     "corefw.vision": 6,
     "corefw.demo": 6,
     "corefw.version": 6,  # tells the root's
+    "corefw.__config__": 6,  # as it
     "corefw.__main__": 6,
     "corefw.cli": 6,
     "corefw.commands": 6,

@@ -1,6 +1,7 @@
 """What libraries touch of PyTorch beside its documented API: under `corefw run`, and names kept for their sake."""
 
 import importlib.metadata
+import operator
 import threading
 import warnings
 
@@ -22,6 +23,11 @@ import torch, torch.nn.modules.conv, torch.nn.modules.batchnorm
 from torch.nn.modules.instancenorm import _InstanceNorm
 assert torch.__version__ == "2.13.0+corefw" == importlib.metadata.version("torch") == torch.version.__version__
 assert torch.__version__ > "2.4" and "2.14" > torch.__version__
+import torchvision
+assert torchvision.__version__ == importlib.metadata.version("torchvision") == "0.28.0+corefw"
+from torch.distributed import rpc
+assert not rpc.is_available()
+assert isinstance(torch.__config__.show(), str) and "threads" in torch.__config__.parallel_info()
 assert importlib.metadata.version("numpy") and str(torch.Tensor) == "<class 'torch.Tensor'>"
 assert isinstance(torch.nn.Conv2d(1, 1, 1), torch.nn.modules.conv._ConvNd)
 assert isinstance(torch.nn.BatchNorm2d(1), torch.nn.modules.batchnorm._BatchNorm)
@@ -307,3 +313,107 @@ def test_types_of_a_gpu_without_one():
         corefw.set_default_tensor_type(corefw.cuda.FloatTensor)
     with pytest.raises(RuntimeError):
         corefw.cuda.FloatTensor(2)
+
+
+def test_utils_of_the_layers_are_not_those_of_nn():
+    assert nn.modules.utils._pair(3) == (3, 3) and nn.modules.utils is not nn.utils
+
+
+def test_tensors_are_joined_and_parted():
+    utils, tensors = corefw._utils, [corefw.ones(2, 2), corefw.zeros(1), corefw.ones(3).double()]
+    flat = utils._flatten_dense_tensors(tensors[:2])
+    parts = utils._unflatten_dense_tensors(flat, tensors[:2])
+    assert flat.shape == (5,) and [part.shape for part in parts] == [(2, 2), (1,)]
+    assert parts[1].data_ptr() == flat[4:].data_ptr()
+    taken = [*utils._take_tensors(tensors, 16)]
+    assert [[each.numel() for each in held] for held in taken] == [[4], [1], [3]]
+    back = utils._reorder_tensors_as([tensors[2], *tensors[:2]], tensors)
+    assert all(ours is theirs for ours, theirs in zip(back, tensors, strict=True))
+    assert utils._element_size(corefw.float16) == 2 and corefw._shape_as_tensor(tensors[0]).tolist() == [2, 2]
+
+
+def test_lists_are_grouped_as_in_pytorch():
+    group = importlib.import_module("corefw.utils._foreach_utils")._group_tensors_by_device_and_dtype
+    one, two = corefw.ones(1), corefw.ones(2, dtype=corefw.float64)
+    groups = group([[one, two, one], [None, two, None]], with_indices=True)
+    assert [positions for _, positions in groups.values()] == [[0, 2], [1]]
+    ((firsts, seconds), _) = groups[one.device, corefw.float64]
+    assert firsts[0] is two is seconds[0]
+
+
+def test_printing_by_the_module_of_texts():
+    text = corefw._tensor_str
+    with text.printoptions(precision=2):
+        shown = text._tensor_str(corefw.tensor([[1.5], [2.0]]), 3)
+        assert text.PRINT_OPTS.precision == 2 and shown == "[[1.50],\n    [2.00]]"
+    with text.printoptions():
+        text.PRINT_OPTS.edgeitems = 1
+        assert text.PRINT_OPTS.edgeitems == 1
+    with pytest.raises(AttributeError):
+        text.PRINT_OPTS.nothing
+
+
+def test_rows_of_sparse_matrices():
+    crow = corefw._convert_indices_from_coo_to_csr(corefw.tensor([0, 0, 3]), 5, out_int32=True)
+    assert crow.tolist() == [0, 2, 2, 2, 3, 3] and crow.dtype is corefw.int32
+    both = corefw._convert_indices_from_csr_to_coo(crow, corefw.tensor([4, 1, 2]), transpose=True)
+    assert both.tolist() == [[4, 1, 2], [0, 0, 3]] and both.dtype is corefw.int64
+
+
+def test_ops_are_named_by_their_overloads():
+    aten, x = corefw.ops.aten, corefw.arange(6.0).reshape(2, 3)
+    assert aten.add.Tensor(x, x).tolist() == (2 * x).tolist() and str(aten.add.Tensor).count("'Tensor'") == 1
+    assert (
+        aten.slice.Tensor(x, 1, 0, 3, 2).tolist() == [[0, 2], [3, 5]]
+        and aten.alias.default(x).data_ptr() == x.data_ptr()
+    )
+    assert aten.index.Tensor(x, [None, corefw.tensor([2])]).tolist() == [[2], [5]]
+    copied = aten._to_copy.default(x, dtype=corefw.float64)
+    assert copied.dtype is corefw.float64 and aten._to_copy.default(x).data_ptr() != x.data_ptr()
+    assert aten.add_.Tensor(copied, 1) is copied
+    with pytest.raises(NotImplementedError, match="_pin_memory"):
+        aten._pin_memory.default(x)
+    for wrong in ("aten.add.nothing", "aten.nothing", "other.nothing"):
+        with pytest.raises(AttributeError):
+            operator.attrgetter(wrong)(corefw.ops)
+
+
+def test_classes_that_are_not_to_be_asked():
+    class Plain(corefw.Tensor):
+        __torch_function__ = corefw._C._disabled_torch_function_impl
+
+    x = corefw.ones(2).as_subclass(Plain)
+    assert not corefw.overrides.has_torch_function((x,)) and (x + 1).tolist() == [2, 2]
+    assert Plain.__torch_function__(corefw.exp, (), (corefw.zeros(1),)).item() == 1
+
+
+def test_optimizers_around_another():
+    class Around(corefw.optim.Optimizer):
+        def __init__(self, inner):
+            self._patch_step_function()
+            self.inner = inner
+
+        def step(self, closure=None):
+            return self.inner.step(closure)
+
+    weight = nn.Parameter(corefw.ones(1))
+    weight.sum().backward()
+    Around(corefw.optim.SGD([weight], 0.5)).step()
+    assert weight.item() == 0.5
+
+
+def test_more_of_jit_and_files():
+    jit, layer = corefw.jit, nn.Linear(2, 1)
+    assert jit.trace_module(layer, {"forward": corefw.ones(2)}) is layer
+    assert issubclass(jit.TracerWarning, Warning) and issubclass(jit.Error, Exception)
+    assert corefw.serialization.DEFAULT_PROTOCOL == 2 and corefw.sparse_csc is not corefw.sparse_csr
+
+
+def test_names_of_distributions_that_libraries_import():
+    normal = importlib.import_module("corefw.distributions.multivariate_normal")
+    matrix = corefw.tensor([[2.0, 0.5], [0.5, 1.0]])
+    factor = normal._precision_to_scale_tril(matrix)
+    corefw.testing.assert_close(factor @ factor.mT, matrix.inverse())
+    assert normal.Distribution is corefw.distributions.Distribution
+    clipped = corefw.distributions.transforms._clipped_sigmoid(corefw.tensor([-1000.0, 0.0, 1000.0]))
+    assert clipped[0] > 0 and clipped[1] == 0.5 and clipped[2] < 1

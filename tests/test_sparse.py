@@ -374,3 +374,49 @@ def test_on_a_device(request):
     same((leaf @ x).cpu(), dense() @ torch.ones(3, 2, dtype=torch.float64))
     same(x.grad.cpu(), torch.sparse.softmax(csr(), 1).to_dense().t() @ torch.ones(4, 2, dtype=torch.float64))
     assert leaf.grad.device.type == "cuda" and "device='cuda:0'" in str(a)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "amax", "amin"])
+def test_products_that_are_reduced_by_rows(reduce):
+    dense = torch.tensor([[0.0, 1.0, 2.0], [0.0, 0.0, 0.0], [3.0, 0.0, -4.0]])
+    other = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, -6.0]], requires_grad=True)
+    sparse = dense.to_sparse_csr().requires_grad_()
+    result = torch.sparse.mm(sparse, other, reduce)
+    parts = dense.unsqueeze(2) * other
+    wanted = torch.stack(
+        [getattr(parts[row][dense[row] != 0], reduce)(0) if dense[row].any() else torch.zeros(2) for row in range(3)]
+    )
+    assert result.tolist() == wanted.tolist()
+    factors = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    (ours,) = torch.autograd.grad((result * factors).sum(), other, retain_graph=True)
+    (theirs,) = torch.autograd.grad((wanted * factors).sum(), other)
+    assert ours.tolist() == theirs.tolist()
+    (gradient,) = torch.autograd.grad(result.sum(), sparse)
+    assert gradient.layout is torch.sparse_csr
+    assert (
+        gradient.values().tolist()
+        == {
+            "sum": [7.0, -1.0, 3.0, -1.0],
+            "mean": [3.5, -0.5, 1.5, -0.5],
+            "amax": [4.0, 5.0, 1.0, -6.0],
+            "amin": [3.0, -6.0, 2.0, 5.0],
+        }[reduce]
+    )
+
+
+def test_products_that_are_reduced_say_what_they_take():
+    by_rows, other = torch.eye(2).to_sparse_csr(), torch.ones(2, 2)
+    with pytest.raises(ValueError, match="median"):
+        torch.sparse.mm(by_rows, other, "median")
+    for wrong in (by_rows.to_dense(), torch.eye(2).to_sparse()):
+        with pytest.raises(LayoutError, match="to_sparse_csr"):
+            torch.sparse.mm(wrong, other, "mean")
+    with pytest.raises(RuntimeError, match="inner sizes"):
+        torch.sparse.mm(by_rows, torch.ones(3, 2), "amax")
+
+
+def test_a_tensor_is_said_to_be_coalesced():
+    x = torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2))
+    y = torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2))
+    assert not x.is_coalesced() and x._coalesced_(True) is x and x.is_coalesced() and not y.is_coalesced()
+    assert x.indices().tolist() == [[0, 1], [1, 0]] and not x._coalesced_(False).is_coalesced()

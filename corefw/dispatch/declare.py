@@ -101,8 +101,8 @@ class Declaration:
         return formula
 
     def in_place(self, body: Callable) -> Callable:
-        """Declare what the in-place form does with keyword options that kernels do not take. Without, it copies what the
-        body computes."""
+        """Declare what the in-place form does with keyword options that kernels do not take; without, it copies the
+        result of the body."""
         self.op.inplace_body = body
         return body
 

@@ -129,7 +129,12 @@ def _collect(value: Any, found: list[type]) -> None:
 def overrides(kind: type) -> bool:
     """Whether objects of a class may answer for functions."""
     method = getattr(kind, "__torch_function__", None)
-    return method is not None and method is not getattr(Tensor, "__torch_function__", None)
+    return method is not None and method is not disabled and method is not getattr(Tensor, "__torch_function__", None)
+
+
+def disabled(func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
+    """The `__torch_function__` of classes that are not to be asked: functions take their objects as tensors."""
+    return func(*args, **(kwargs or {}))
 
 
 def own(function: FunctionType) -> Callable:

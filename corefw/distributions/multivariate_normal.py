@@ -7,9 +7,19 @@ from collections.abc import Sequence
 
 from corefw.dispatch.declare import ops
 from corefw.distributions import constraints
-from corefw.distributions.covariance import CovarianceMatrix, half_log_determinant, mahalanobis, normal_entropy
+from corefw.distributions.covariance import (
+    CovarianceMatrix,
+    factor_of_inverse,
+    half_log_determinant,
+    mahalanobis,
+    normal_entropy,
+)
+from corefw.distributions.distribution import Distribution  # noqa: F401, libraries look for it here
 from corefw.distributions.location_scale import Located
 from corefw.tensor import Tensor
+
+#: PyTorch's name of it, which libraries import
+_precision_to_scale_tril = factor_of_inverse
 
 
 class MultivariateNormal(CovarianceMatrix, Located):

@@ -28,6 +28,7 @@ __all__ = [
     "script_if_tracing",
     "script_method",
     "trace",
+    "trace_module",
     "unused",
 ]
 
@@ -47,6 +48,14 @@ class ScriptFunction:
 
     def __init__(self, *arguments: Any) -> None:
         raise NotImplementedError(f"jit.ScriptFunction: {_REASON}; call the Python function")
+
+
+class Error(Exception):
+    """An error of TorchScript's, for programs that catch it; nothing raises it."""
+
+
+class TracerWarning(Warning):
+    """A warning of PyTorch's tracer, for programs that silence it; nothing gives it."""
 
 
 _REASON = "there is no TorchScript here, and functions run as the Python that they are"
@@ -83,6 +92,17 @@ def trace(func: T, example_inputs: Any = None, **options: Any) -> T:
 def script_method(fn: T, *unused: Any) -> T:
     """The method itself."""
     return fn
+
+
+def trace_module(mod: T, inputs: Any = None, **options: Any) -> T:
+    """The module itself, none of whose methods is called.
+
+    Args:
+        mod: what PyTorch would trace.
+        inputs: the arguments of its methods there, by name.
+        options: PyTorch's further arguments.
+    """
+    return mod
 
 
 script_if_tracing = script_method

@@ -171,6 +171,9 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
+    def _patch_step_function(self) -> None:
+        """Nothing: classes get hooks around their steps when they are made. Wrappers of optimizers call it."""
+
     def update(self, group: dict[str, Any], params: list[Tensor]) -> None:
         """Change `params` in place by the group's options; their gradients are in ``.grad``."""
         if not self.step_op:

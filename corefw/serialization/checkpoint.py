@@ -27,6 +27,8 @@ from corefw.serialization.safetensors import load_file
 from corefw.serialization.storages import StorageType
 from corefw.tensor_api.memory import UntypedStorage
 
+#: the version of pickle's format that `save` writes
+DEFAULT_PROTOCOL = 2
 File = str | os.PathLike | IO[bytes]
 
 _HINT = (
@@ -39,7 +41,7 @@ def save(
     obj: Any,
     f: File,
     pickle_module: Any = pickle,
-    pickle_protocol: int = 2,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
     _use_new_zipfile_serialization: bool = True,
 ) -> None:
     """Save an object to a file, in PyTorch's format: PyTorch loads it too.

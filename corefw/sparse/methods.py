@@ -142,6 +142,14 @@ def is_coalesced(self) -> bool:
     return _pattern("is_coalesced", self, sparse_coo).coalesced
 
 
+@method
+def _coalesced_(self, coalesced: bool) -> Tensor:
+    """Say, in place, whether no position repeats and all are in order; it is not checked."""
+    pattern = _pattern("_coalesced_", self, sparse_coo)
+    self.array.pattern = Pattern(pattern.layout, pattern.parts, pattern.shape, bool(coalesced))
+    return self
+
+
 def _check_coalesced(name: str, tensor: Tensor) -> None:
     if not tensor.array.pattern.coalesced:
         raise GradientError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")

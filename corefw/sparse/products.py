@@ -80,8 +80,16 @@ def _product_added(input, mat1, mat2, beta=1, alpha=1):
     return (input if beta == 1 else input * beta) + product
 
 
-def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
+_REDUCTIONS = {"sum": "sum", "mean": "mean", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin"}
+
+
+def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Tensor:
     """The product of two matrices of which the first, or both, may be sparse: dense, or sparse of two sparse ones.
+
+    Args:
+        mat1, mat2: the matrices; for a `reduce` other than "sum" one by rows (``sparse_csr``) and a dense one.
+        reduce: what becomes of the products of a row's values: "sum", "mean", "amax" or "amin" of those that there
+            are. Rows without values are 0.
 
     >>> import corefw as torch
     >>> a = torch.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
@@ -89,7 +97,21 @@ def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
     tensor([[2., 2.],
             [3., 3.]])
     """
-    return ops.mm(mat1, mat2)
+    if reduce not in _REDUCTIONS:
+        raise ValueError(f"sparse.mm: reduce must be one of {', '.join(_REDUCTIONS)}, got {reduce!r}")
+    if reduce == "sum":
+        return ops.mm(mat1, mat2)
+    if not is_sparse(mat1) or mat1.layout is not sparse_csr or is_sparse(mat2):
+        raise LayoutError(
+            f"sparse.mm: reduce={reduce!r} takes a matrix by rows and a dense one: make the first by .to_sparse_csr()"
+        )
+    if mat1.ndim != 2 or mat2.ndim != 2 or mat1.shape[1] != mat2.shape[0]:
+        raise ShapeError(f"sparse.mm: {tuple(mat1.shape)} @ {tuple(mat2.shape)}: inner sizes differ")
+    values, crow, col = _rows(mat1)
+    products = values.unsqueeze(1) * mat2.index_select(0, col)
+    rows = row_of_entries(crow, values.shape[0]).unsqueeze(1).expand_as(products)
+    zeros = ops.zeros((mat1.shape[0], mat2.shape[1]), dtype=products.dtype, device=products.device)
+    return zeros.scatter_reduce(0, rows, products, _REDUCTIONS[reduce], include_self=False)
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:

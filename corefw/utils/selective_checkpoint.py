@@ -58,6 +58,7 @@ _KERNELS = {
     **{"attention": "scaled_dot_product_attention", "layer_normalization": "layer_norm"},
     **{"group_normalization": "group_norm", "batch_normalization": "batch_norm", "rms_normalization": "rms_norm"},
     **{"functional_embedding": "embedding", "pick_rows": "embedding", "max_dim": "max", "min_dim": "min"},
+    **{"cast": "_to_copy"},
 }
 _PRODUCTS = {(1, 1): "dot", (2, 1): "mv", (2, 2): "mm"}
 

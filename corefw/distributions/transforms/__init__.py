@@ -6,7 +6,7 @@ from corefw.distributions.transforms.combined import (
     ReshapeTransform,
     StackTransform,
 )
-from corefw.distributions.transforms.elementwise import (
+from corefw.distributions.transforms.elementwise import (  # noqa: F401, libraries ask for the clipped sigmoid
     AbsTransform,
     AffineTransform,
     CumulativeDistributionTransform,
@@ -15,6 +15,7 @@ from corefw.distributions.transforms.elementwise import (
     SigmoidTransform,
     SoftplusTransform,
     TanhTransform,
+    _clipped_sigmoid,
 )
 from corefw.distributions.transforms.matrices import (
     CorrCholeskyTransform,

@@ -103,6 +103,14 @@ class PowerTransform(Transform):
     inverse_shape = forward_shape
 
 
+def _inside(y: Tensor) -> Tensor:
+    return y.clamp(finfo(y.dtype).tiny, 1 - finfo(y.dtype).eps)
+
+
+def _clipped_sigmoid(x: Tensor) -> Tensor:
+    return _inside(x.sigmoid())
+
+
 class SigmoidTransform(_Increasing):
     """The logistic function, ``y = 1 / (1 + exp(-x))``, kept off 0 and 1.
 
@@ -114,15 +122,11 @@ class SigmoidTransform(_Increasing):
     codomain = constraints.unit_interval
 
     def _call(self, x):
-        return self._clipped(x.sigmoid())
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y):
-        y = self._clipped(y)
+        y = _inside(y)
         return y.log() - (-y).log1p()
-
-    @staticmethod
-    def _clipped(y):
-        return y.clamp(finfo(y.dtype).tiny, 1 - finfo(y.dtype).eps)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -ops.softplus(-x) - ops.softplus(x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from math import nan
 from typing import Any
@@ -66,18 +67,37 @@ class VGG(nn.Module):
         return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
-def _features(counts: tuple[int, ...], norm: bool) -> nn.Sequential:
-    """Five stages of so many convolutions of 3 by 3, a pooling after each."""
+def make_layers(cfg: Sequence[int | str], batch_norm: bool = False) -> nn.Sequential:
+    """Convolutions of 3 by 3 to so many channels, each with an activation, and poolings where "M" stands.
+
+    >>> make_layers([8, "M"], batch_norm=True)
+    Sequential(
+      (0): Conv2d(3, 8, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
+      (1): BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)
+      (2): ReLU(inplace=True)
+      (3): MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)
+    )
+    """
     layers: list[nn.Module] = []
     before = 3
-    for channels, count in zip(_CHANNELS, counts, strict=True):
-        for _ in range(count):
-            layers.append(nn.Conv2d(before, channels, 3, padding=1))
-            layers += [nn.BatchNorm2d(channels)] if norm else []
-            layers.append(nn.ReLU(inplace=True))
-            before = channels
-        layers.append(nn.MaxPool2d(2, 2))
+    for channels in cfg:
+        if isinstance(channels, str):
+            layers.append(nn.MaxPool2d(2, 2))
+            continue
+        layers.append(nn.Conv2d(before, channels, 3, padding=1))
+        layers += [nn.BatchNorm2d(channels)] if batch_norm else []
+        layers.append(nn.ReLU(inplace=True))
+        before = channels
     return nn.Sequential(*layers)
+
+
+def _features(counts: tuple[int, ...], norm: bool) -> nn.Sequential:
+    """Five stages of so many convolutions, a pooling after each."""
+    stages = zip(_CHANNELS, counts, strict=True)
+    sizes: list[int | str] = []
+    for channels, count in stages:
+        sizes += [*[channels] * count, "M"]
+    return make_layers(sizes, norm)
 
 
 _weights = partial(trained_on_imagenet, __name__, smallest=32)
