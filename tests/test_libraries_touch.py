@@ -362,11 +362,10 @@ def test_rows_of_sparse_matrices():
 
 def test_ops_are_named_by_their_overloads():
     aten, x = corefw.ops.aten, corefw.arange(6.0).reshape(2, 3)
-    assert aten.add.Tensor(x, x).tolist() == (2 * x).tolist() and str(aten.add.Tensor).count("'Tensor'") == 1
-    assert (
-        aten.slice.Tensor(x, 1, 0, 3, 2).tolist() == [[0, 2], [3, 5]]
-        and aten.alias.default(x).data_ptr() == x.data_ptr()
-    )
+    assert aten.add.Tensor(x, x).tolist() == (2 * x).tolist() and str(aten.add.Tensor) == "aten.add.Tensor"
+    assert aten.add.Tensor in [aten.add.default] and aten.add.Tensor != aten.sub.Tensor
+    assert aten.slice.Tensor(x, 1, 0, 3, 2).tolist() == [[0, 2], [3, 5]]
+    assert aten.alias.default(x).data_ptr() == x.data_ptr()
     assert aten.index.Tensor(x, [None, corefw.tensor([2])]).tolist() == [[2], [5]]
     copied = aten._to_copy.default(x, dtype=corefw.float64)
     assert copied.dtype is corefw.float64 and aten._to_copy.default(x).data_ptr() != x.data_ptr()
