@@ -107,7 +107,8 @@ class Node:
     ``sequence`` the creation order; ``hooks`` a Hooks object or None.
     Attributes: ``detached_at`` how often its output's memory had been changed when that was detached in place;
     ``variant`` where PyTorch's name depends on the call, what tells the class with that name from the node; ``part``
-    the table of a view op that shows each element at most once, so that its gradient may be added where it belongs.
+    the table of a view op that shows each element at most once, so that its gradient may be added where it belongs;
+    ``by_formulas`` whether ``backward`` reads the slots alone, and computes nothing for inputs that are None.
     Each op has its own subclass, named as PyTorch names it (AddBackward0), whose ``backward`` is generated.
     """
 
@@ -125,6 +126,7 @@ class Node:
     detached_at: int | None = None
     variant: Callable[[], type[Node]] | None = None
     part: Mapping[Any, tuple] | None = None
+    by_formulas = False
 
     def backward(self, gradient):
         """The gradients of the inputs, given the gradient of the output."""

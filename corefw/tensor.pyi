@@ -1819,6 +1819,7 @@ class Node:
     def _sequence_nr(self) -> int: ...
     def backward(self, gradient: Any) -> Any:
         r"""The gradients of the inputs, given the gradient of the output."""
+    by_formulas: bool
     @property
     def metadata(self) -> dict:
         r"""A dictionary for notes on the node; anomaly mode leaves the forward traceback here."""

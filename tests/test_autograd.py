@@ -264,6 +264,20 @@ def test_grad_runs_only_what_is_needed():
     assert ran == []
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_grad_computes_nothing_for_other_inputs(create_graph):
+    first, second = leaf([[1.0, 2.0], [3.0, 4.0]]), leaf([[5.0, 6.0], [7.0, 8.0]])
+    product = (first.exp() @ second).sum()
+    with torch.ledger() as ran:
+        (found,) = torch.autograd.grad(product, second, create_graph=create_graph, retain_graph=True)
+    columns = first.detach().exp().sum(0)
+    same(found.detach(), torch.stack([columns, columns], 1))
+    assert sum(count for (op, *_), count in ran.counts.items() if "matmul" in op) == 1
+    product.backward()  # the graph still has all its nodes
+    same(first.grad, (first.exp() * second.sum(1)).detach())
+    same(second.grad, found.detach())
+
+
 def test_unused_inputs():
     x, y = leaf(1.0, 2.0), leaf(1.0, 2.0)
     with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):

@@ -304,6 +304,16 @@ def _sequence(node: Node) -> int:
     return node.sequence
 
 
+def _without(node: Node, needed: set[Node]) -> Node:
+    """A node whose backward computes nothing for inputs that are not needed: this one if there are none, or a copy."""
+    if not node.by_formulas or needed.issuperset(node.inputs):
+        return node
+    made = new(node.__class__)
+    made.saved, made.shape, made.dispatch_key, made.hooks = node.saved, node.shape, node.dispatch_key, node.hooks
+    made.sequence, made.inputs = node.sequence, tuple([i if i in needed else None for i in node.inputs])
+    return made
+
+
 def run(
     roots: Sequence[tuple[Node, Tensor]],
     *,
@@ -390,7 +400,10 @@ def run(
                     if added:
                         gradient = None
                         continue
-            gradients = node.backward(gradient) if call_node is None else call_node(node, gradient)
+            if call_node is not None:
+                gradients = call_node(node, gradient)
+            else:
+                gradients = (node if needed is None else _without(node, needed)).backward(gradient)
             if hooks is not None and hooks.after:
                 gradients = _run_after(hooks, gradients, gradient)
             gradient = None

@@ -147,6 +147,7 @@ def node_class(op: Op) -> type[Node]:
             "outputs": len(op.outputs) or 1,
             "variant": variant(op, recording),
             "part": op.table if op.shows_part else None,
+            "by_formulas": True,
         }
         cls: type[Node] = type(op.node_name, (Node,), options)
         op.node_class = cls
