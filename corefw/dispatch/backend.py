@@ -14,7 +14,8 @@ from corefw.dtypes import dtype
 
 API_VERSION = (1, 4)  # of the plugin interface: a plugin's major must be equal, its minor at most this
 
-#: {(class or module of the frontend, name of what is there): what makes of it one that does the same in fewer steps}
+#: {(class of the frontend, or a module's name; name of what is there): what makes of it one that does the same in fewer
+#: steps}
 Methods = Mapping[tuple[Any, str], Callable[[Any], Any]]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache, lru_cache
+from importlib import import_module
 from typing import Any
 
 from corefw.devices import DispatchKey, add_device_type, device
@@ -94,7 +95,8 @@ class Registry:
 
     def _put_methods(self, backend: Backend) -> None:
         """Put a backend's methods and functions in the place of the frontend's own, unless another one's are there."""
-        for (owner, name), make in backend.methods.items():
+        for (place, name), make in backend.methods.items():
+            owner = import_module(place) if isinstance(place, str) else place
             if (owner, name) not in self.own_methods:
                 self.own_methods[owner, name] = own = vars(owner)[name]
                 setattr(owner, name, make(own))

@@ -20,7 +20,7 @@ from corefw.layouts import strided
 from corefw.refusals import REFUSALS, Refused
 from corefw.shapes import Size, as_shape, broadcast, canonical_dim, sizes
 from corefw.tensor import AccumulateGrad, Node, Output, Tensor, ViewInfo, named, wrap
-from corefw.tensor_api.attach import attribute, deletable, method, settable
+from corefw.tensor_api.attach import attribute, deletable, method, method_called, settable
 from corefw.versions import InferenceCount, expose, inferring
 
 # Read in C, without a Python frame.
@@ -111,9 +111,14 @@ def ndimension(self) -> int:
     return self.array.ndim
 
 
-@method
+@method_called("numel")
+def _numel(self) -> int:
+    """The number of elements."""
+    return prod(self.array.shape)
+
+
 def numel(input) -> int:
-    """The number of elements.
+    """The number of elements of a tensor.
 
     >>> import corefw as torch
     >>> torch.numel(torch.zeros(2, 3))

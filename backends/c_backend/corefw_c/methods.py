@@ -3,7 +3,6 @@
 import threading
 from inspect import signature
 
-from corefw.declarations._shared import factories
 from corefw.devices import DispatchKey, default, device
 from corefw.dispatch import overriding, random_generator
 from corefw.dispatch.backend import Methods
@@ -22,7 +21,8 @@ _TENSOR = (
     *("shape", "nbytes", "is_cpu", "is_cuda", "is_meta", "requires_grad", "is_leaf", "grad_fn", "grad"),
 )
 _SIZE = ("__getitem__",)
-_FACTORIES = ("size_and_target", "new_tensor")
+#: a module above the floors of backends
+_FACTORIES = "corefw.declarations._shared.factories", ("size_and_target", "new_tensor")
 _GENERATOR = ("take", "draw", "fill", "permutation")
 _KINDS = (
     *("uniform_at", "normal_at", "integers_at", "exponential_at", "cauchy_at", "log_normal_at", "geometric_at"),
@@ -61,12 +61,12 @@ def _documentation(owner, own) -> bytes:
 
 
 def methods(lib) -> Methods:
-    """{(class or module, name): what makes the one in C of the frontend's own}."""
+    """{(class, or a module's name; name): what makes the one in C of the frontend's own}."""
     python_function(lib, "set_frontend")(_frontend())
     make = python_function(lib, "method_in_c")
 
     def maker(owner, name: str):
         return lambda own: make((owner, name.encode(), own, _documentation(owner, own)))
 
-    owners = {Tensor: _TENSOR, Size: _SIZE, random_generator.Generator: _GENERATOR, factories: _FACTORIES}
+    owners = {Tensor: _TENSOR, Size: _SIZE, random_generator.Generator: _GENERATOR, **dict([_FACTORIES])}
     return {(owner, name): maker(owner, name) for owner, names in owners.items() for name in names}

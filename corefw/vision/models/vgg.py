@@ -73,7 +73,7 @@ def make_layers(cfg: Sequence[int | str], batch_norm: bool = False) -> nn.Sequen
     >>> make_layers([8, "M"], batch_norm=True)
     Sequential(
       (0): Conv2d(3, 8, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
-      (1): BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)
+      (1): BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
       (2): ReLU(inplace=True)
       (3): MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)
     )

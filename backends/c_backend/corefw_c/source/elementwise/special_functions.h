@@ -162,6 +162,7 @@ SPECIAL double hurwitz_zeta(double s, double q) {
     if (s != s) return NAN;
     if (q > 0) return hurwitz_zeta_right(s, q);
     const double above = q - floor(q), below = ceil(q) - q;
+    if (s == INFINITY) return INFINITY; /* a term between -1 and 1 */
     if (s != floor(s)) return NAN;
     const double left = hurwitz_zeta_right(s, below) - hurwitz_zeta_right(s, 1 - q);
     return hurwitz_zeta_right(s, above) + (fmod(s, 2) == 0 ? left : -left);

@@ -209,6 +209,12 @@ struct extreme_scan {
 #include "scan/scan_extreme.inc"
 #undef INPUT
 #define INPUT uint8_t
+#define SCAN cummax_bool
+#define LEADS(x, best) (!!(x) >= !!(best)) /* true is any byte but 0 */
+#include "scan/scan_extreme.inc"
+#define SCAN cummin_bool
+#define LEADS(x, best) (!!(x) <= !!(best))
+#include "scan/scan_extreme.inc"
 #define SCAN cummax_u8
 #define LEADS(x, best) ((x) >= (best))
 #include "scan/scan_extreme.inc"
@@ -260,9 +266,9 @@ int cumulative_extreme(uintptr_t input, int dim, int largest, uintptr_t values, 
     if (!WRITABLE(values, indices)) return READ_ONLY;
     static const struct extreme_scan *const scans[2][NO_DTYPE + 1] = {
         {[FLOAT32] = &cummin_f32, [FLOAT64] = &cummin_f64, [INT64] = &cummin_i64, [INT32] = &cummin_i32,
-         [UINT8] = &cummin_u8, [BOOL] = &cummin_u8},
+         [UINT8] = &cummin_u8, [BOOL] = &cummin_bool},
         {[FLOAT32] = &cummax_f32, [FLOAT64] = &cummax_f64, [INT64] = &cummax_i64, [INT32] = &cummax_i32,
-         [UINT8] = &cummax_u8, [BOOL] = &cummax_u8},
+         [UINT8] = &cummax_u8, [BOOL] = &cummax_bool},
     };
     array x = ARRAY(input), v = ARRAY(values), at = ARRAY(indices);
     struct extreme_lines job;
