@@ -2,6 +2,7 @@
 
 import threading
 from inspect import signature
+from typing import Any
 
 from corefw.devices import DispatchKey, default, device
 from corefw.dispatch import overriding, random_generator
@@ -21,8 +22,7 @@ _TENSOR = (
     *("shape", "nbytes", "is_cpu", "is_cuda", "is_meta", "requires_grad", "is_leaf", "grad_fn", "grad"),
 )
 _SIZE = ("__getitem__",)
-#: a module above the floors of backends
-_FACTORIES = "corefw.declarations._shared.factories", ("size_and_target", "new_tensor")
+_FACTORIES = ("size_and_target", "new_tensor")
 _GENERATOR = ("take", "draw", "fill", "permutation")
 _KINDS = (
     *("uniform_at", "normal_at", "integers_at", "exponential_at", "cauchy_at", "log_normal_at", "geometric_at"),
@@ -68,5 +68,6 @@ def methods(lib) -> Methods:
     def maker(owner, name: str):
         return lambda own: make((owner, name.encode(), own, _documentation(owner, own)))
 
-    owners = {Tensor: _TENSOR, Size: _SIZE, random_generator.Generator: _GENERATOR, **dict([_FACTORIES])}
+    owners: dict[Any, tuple[str, ...]] = {Tensor: _TENSOR, Size: _SIZE, random_generator.Generator: _GENERATOR}
+    owners["corefw.declarations._shared.factories"] = _FACTORIES  # a module above the floors that backends import
     return {(owner, name): maker(owner, name) for owner, names in owners.items() for name in names}
