@@ -181,23 +181,26 @@ def _with_numbers(function: Callable, numbers_of: Callable, tensors: int) -> Cal
         unsigned = [abs(value) if value == 0 else value for value in attributes]
         return made(dtype, unsigned), [i for i, value in enumerate(attributes) if value == 0]
 
-    def unary(input, *attributes, out=None):
-        numbers, zeros = known(input.dtype, attributes)
+    def numbers_beside(dtype, attributes):
+        numbers, zeros = known(dtype, attributes)
         for i in zeros:
             if copysign(1, attributes[i]) < 0:
-                numbers = made(input.dtype, attributes)
+                return made(dtype, attributes)
+        return numbers
+
+    def unary(input, *attributes, out=None):
+        numbers = numbers_beside(input.dtype, attributes)
         return function(input, *numbers) if out is None else function(input, *numbers, out=out)
 
+    def binary(input, other, *attributes, out=None):
+        numbers = numbers_beside(input.dtype, attributes)
+        return function(input, other, *numbers) if out is None else function(input, other, *numbers, out=out)
+
     def of_several(*arguments, out=None):
-        attributes = arguments[tensors:]
-        numbers, zeros = known(arguments[0].dtype, attributes)
-        for i in zeros:
-            if copysign(1, attributes[i]) < 0:
-                numbers = made(arguments[0].dtype, attributes)
-        operands = arguments[:tensors] + numbers
+        operands = arguments[:tensors] + numbers_beside(arguments[0].dtype, arguments[tensors:])
         return function(*operands) if out is None else function(*operands, out=out)
 
-    return unary if tensors == 1 else of_several
+    return {1: unary, 2: binary}.get(tensors, of_several)
 
 
 def _without_numbers(functions: dict, kernel: Callable, tensors: int) -> Callable:

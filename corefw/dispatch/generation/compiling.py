@@ -162,7 +162,6 @@ def _scope(op: Op) -> dict[str, Any]:
         "inplace_table": op.inplace_table,
         "BODY": op.body,
         "operand": operand_of(op.rule),
-        "INPLACE_BODY": _inplace_body(op),
         "DEFAULTS": [p.default for p in op.parameters],
         "RESULT": op.result_type,
         "PART": _part_function(op),
@@ -176,6 +175,7 @@ def build_functions(op: Op) -> None:
     def source(write: Callable[[Op], str]) -> str:
         scope["NODE"] = node_class(op)
         scope["INPLACE"] = op.inplace_function
+        scope["INPLACE_BODY"] = op.inplace_body or _inplace_body(op)
         return write(op)
 
     write = update if op.update else forward
@@ -205,8 +205,6 @@ def _inplace_body(op: Op):
     """The in-place form for keyword options that only the body knows."""
 
     def inplace_body(input, *arguments, **options):
-        if op.inplace_body is not None:
-            return op.inplace_body(input, *arguments, **options)
         before = input.clone() if input.requires_grad else input  # what the gradient needs of it must not change
         result = op.body(before, *arguments, **options)
         dtypes.check_castable(result.dispatch_key.dtype, input.dispatch_key.dtype)
