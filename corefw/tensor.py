@@ -108,7 +108,7 @@ class Node:
     Attributes: ``detached_at`` how often its output's memory had been changed when that was detached in place;
     ``variant`` where PyTorch's name depends on the call, what tells the class with that name from the node; ``part``
     the table of a view op that shows each element at most once, so that its gradient may be added where it belongs;
-    ``by_formulas`` whether ``backward`` reads the slots alone, and computes nothing for inputs that are None.
+    ``by_formulas`` whether ``backward`` computes nothing for inputs that are None, and gives the node to nobody.
     Each op has its own subclass, named as PyTorch names it (AddBackward0), whose ``backward`` is generated.
     """
 

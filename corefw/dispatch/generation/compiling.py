@@ -147,7 +147,7 @@ def node_class(op: Op) -> type[Node]:
             "outputs": len(op.outputs) or 1,
             "variant": variant(op, recording),
             "part": op.table if op.shows_part else None,
-            "by_formulas": True,
+            "by_formulas": all(kind != "output" for _, kind in recording.saved_kinds()),  # which are given the node
         }
         cls: type[Node] = type(op.node_name, (Node,), options)
         op.node_class = cls
