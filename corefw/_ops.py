@@ -136,9 +136,8 @@ class _OpNamespace(ModuleType):
         qualname = f"{space}::{name}"
         function: Any = defined.get(qualname)
         if function is None and space == "aten":
-            whole = PARTS.get(name, name)
-            if whole != name:
-                return getattr(self, whole)
+            if name in PARTS:
+                return getattr(self, PARTS[name])
             function = _aten(name)
         if function is None:
             raise AttributeError(f"'_OpNamespace' '{space}' object has no attribute '{name}'")

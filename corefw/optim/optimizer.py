@@ -66,15 +66,19 @@ _every_pre_hook: OrderedDict[int, Callable] = OrderedDict()
 _every_post_hook: OrderedDict[int, Callable] = OrderedDict()
 
 
+def _register(hooks: OrderedDict[int, Callable], hook: Callable) -> RemovableHandle:
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
 def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` before each step of every optimizer, before the optimizer's own hooks.
 
     Returns:
         A handle, whose ``remove()`` takes the hook away.
     """
-    handle = RemovableHandle(_every_pre_hook)
-    _every_pre_hook[handle.id] = hook
-    return handle
+    return _register(_every_pre_hook, hook)
 
 
 def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
@@ -83,9 +87,7 @@ def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
     Returns:
         A handle, whose ``remove()`` takes the hook away.
     """
-    handle = RemovableHandle(_every_post_hook)
-    _every_post_hook[handle.id] = hook
-    return handle
+    return _register(_every_post_hook, hook)
 
 
 def _with_hooks(step: Callable) -> Callable:
@@ -352,21 +354,16 @@ class Optimizer:
             for new, old in zip(saved, self.param_groups, strict=True)
         ]
 
-    def _register(self, hooks: OrderedDict[int, Callable], hook: Callable) -> RemovableHandle:
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
-        return handle
-
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step; returns a handle with ``remove()``.
 
         A hook may return (args, kwargs): what the step is given instead.
         """
-        return self._register(self._pre_hooks, hook)
+        return _register(self._pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` after each step; returns a handle with ``remove()``."""
-        return self._register(self._post_hooks, hook)
+        return _register(self._post_hooks, hook)
 
     def __repr__(self) -> str:
         lines = [type(self).__name__ + " ("]
